@@ -12,10 +12,14 @@ import typer
 
 from ragqa.cli.output import FittedTable, plain, stdout
 from ragqa.errors import ConfigError
-from ragqa.index import open_index
-from ragqa.infra.files import locked
+from ragqa.index import Index, open_index
 from ragqa.library import register_sheets as sheets
-from ragqa.library.register import Obligation, register
+from ragqa.library.changes import word_changes
+from ragqa.library.register import Obligation, RowChange, register
+from ragqa.library.register_store import Register, change, renewed
+from ragqa.library.work_list import WorkItem, answers_before, work_list
+from ragqa.records.store import RecordStore
+from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 
 SHOWN = 40  # rows printed
@@ -30,6 +34,12 @@ def obligations_of(
         Path | None,
         typer.Option(help="Sheet written earlier: its owners, statuses, due days and notes are taken over."),
     ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="List what the new version changed, and what rests on it.")
+    ] = False,
+    since: Annotated[
+        int, typer.Option(min=0, help="Version of the register that --changes compares with; 0: the last but one.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON and nothing else.")] = False,
 ) -> None:
     """Register the obligations of a corpus: a row for each sentence or item that obliges, with who and by when.
@@ -38,34 +48,29 @@ def obligations_of(
     in RAGQA_HOME/registers.
     """
     paths = Paths.from_env()
-    passages = open_index(corpus, paths.indexes).passages
-    known = {passage.document_id for passage in passages}
+    index = open_index(corpus, paths.indexes)
+    known = {passage.document_id for passage in index.passages}
     unknown = [one for one in document or () if one not in known]
     if unknown:
         msg = f"expected a document of {corpus!r}, found {unknown[0]!r}; choose one of: {', '.join(sorted(known)[:10])}"
         raise ConfigError(msg)
-    file = paths.registers / f"{corpus}.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    msg = f"expected to be alone with the register of {corpus!r}, found another ragqa at it; try again when it is done"
-    with locked(file.with_suffix(".lock"), lambda: ConfigError(msg)):
-        before = sheets.load(file)
-        found, changes = sheets.renewed(before, tuple(register(passages)))
-        lines = []
+    lines: list[str] = []
+
+    def how(before: Register) -> Register:
+        found, became = renewed(before, tuple(register(index.passages)), index.manifest.corpus_sha256)
         if before.rows:
-            counts = Counter(change.what for change in changes)
+            counts = Counter(one.what for one in became)
             lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
         if take:
             taken = sheets.merged(found, sheets.read_sheet(take))
             found = taken.register
-            lines.append(
-                f"{take.name}: {taken.n_taken:,} fields taken over, {len(taken.conflicts):,} conflicts, "
-                f"{len(taken.unknown):,} rows that are not in the register"
-            )
-            lines += [
-                f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
-                for one in taken.conflicts
-            ]
-        sheets.save(file, found)
+            lines.extend(taken.lines(take.name))
+        return found
+
+    found = change(paths.registers / f"{corpus}.jsonl", how)
+    if changes:
+        _changed(found, found.changes(since), index, paths, set(document or known), as_json=as_json)
+        return
     rows = [row for row in found.rows if not document or row.document_id in document]
     for path in filter(None, (csv, xlsx)):
         sheets.write_sheet(path, found, rows)
@@ -93,3 +98,48 @@ def _table(rows: list[Obligation]) -> FittedTable:
         party, deadline = (span.text if span else "" for span in (row.parts.party, row.parts.deadline))
         table.add_row(row.number, str(row.strength), plain(party, 60), plain(deadline, 60), plain(row.text, 300))
     return table
+
+
+def _changed(
+    found: Register, became: tuple[RowChange, ...], index: Index, paths: Paths, documents: set[str], *, as_json: bool
+) -> None:
+    """Prints the work list of these documents."""
+    answers = answers_before(index.manifest.name, index.manifest.corpus_sha256, RecordStore(paths.records))
+    items = [one for one in work_list(found, became, answers, index) if one.row.document_id in documents]
+    if as_json:
+        typer.echo(json.dumps(list(map(_told, items)), ensure_ascii=False))
+        return
+    counts = Counter(one.change.what for one in items)
+    told = ", ".join(f"{counts[what]:,} {what}" for what in ("new", "changed", "gone"))
+    n_answers = len({name for one in items for name in one.answers})
+    stdout().print(plain(f"Version {len(found.versions)}: {told}. {quantity(n_answers, 'kept answer')} to look at."))
+    for one in items:
+        row, who = one.row, ", ".join(filter(None, (one.handling.owner, one.handling.status)))
+        stdout().print(
+            plain(f"\n{one.change.what} {row.title or row.document_id} {row.number}" + (f" ({who})" if who else ""))
+        )
+        stdout().print(plain("  " + _marked(one)))
+        if one.answers:
+            stdout().print(plain(f"  answers: {' '.join(one.answers)}; their memos too"))
+
+
+def _marked(one: WorkItem) -> str:
+    """The row, in a changed one the words that are gone as [-words-], those that are new as {+words+}."""
+    before, after = one.change.before, one.change.after
+    pieces = []
+    for gone, new in word_changes(before.text, after.text) if before and after else [(one.row.text, one.row.text)]:
+        pieces += [new] if gone == new else [f"[-{gone}-]"] * bool(gone) + [f"{{+{new}+}}"] * bool(new)
+    return " ".join(pieces)
+
+
+def _told(one: WorkItem) -> dict[str, object]:
+    before, after = ((row.text if row else "") for row in (one.change.before, one.change.after))
+    row = {name: value for name, value in asdict(one.row).items() if name != "text"}
+    return {
+        "what": one.change.what,
+        "before": before,
+        "after": after,
+        "answers": one.answers,
+        **row,
+        **asdict(one.handling),
+    }

@@ -1,6 +1,6 @@
-"""The register as CSV or XLSX and back: who deals with a row, its status, due day and note, merged row by row by id.
+"""The register as CSV or XLSX and back: who deals with a row and how far that is, merged row by row by id.
 
-A sheet holds beside these four what they were when it was written, so that what somebody changed there is told from
+A sheet holds beside these what they were when it was written, so that what somebody changed there is told from
 what was changed here since: both changed to different words is a conflict, shown and not taken. No cell is a formula.
 """
 
@@ -9,52 +9,22 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import CorpusError
 from ragqa.infra.cleaning import cell as plain_cell
-from ragqa.infra.files import replacing, write_whole
-from ragqa.library.register import Obligation, Parts, RowChange, compared
-from ragqa.types import Span
-from ragqa.types.scores import Strength
+from ragqa.infra.files import replacing
+from ragqa.library.register import Obligation
+from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register
 
-STATUSES: Final = ("open", "in progress", "done", "not applicable")
 HEADS: Final = (
     "id", "document", "rule", "strength", "text", "who", "deadline", "condition",
-    "owner", "status", "due", "note", "as written",
+    "owner", "status", "due", "note", "reason", "as written",
 )  # fmt: skip
-_WIDTHS: Final = (14, 24, 12, 10, 80, 24, 24, 30, 16, 14, 12, 30, 4)
+_WIDTHS: Final = (14, 24, 12, 10, 80, 24, 24, 30, 16, 14, 12, 30, 30, 4)
 _GUARD: Final = "'"
-
-
-@dataclass(frozen=True, slots=True)
-class Handling:
-    """Who deals with a row and how far that is; ``due`` is a day, YYYY-MM-DD, or empty."""
-
-    owner: str = ""
-    status: str = ""
-    due: str = ""
-    note: str = ""
-
-
-FIELDS: Final = tuple(field.name for field in fields(Handling))
-
-
-@dataclass(frozen=True, slots=True)
-class Register:
-    """The rows of a corpus and how each is dealt with, by id; ids without a handling are in none's hands.
-
-    ``gone`` are rows of earlier versions that somebody dealt with: should one return, so does what was noted of it.
-    """
-
-    rows: tuple[Obligation, ...] = ()
-    handlings: Mapping[str, Handling] | None = None
-    gone: tuple[Obligation, ...] = ()
-
-    def handling(self, obligation_id: str) -> Handling:
-        return (self.handlings or {}).get(obligation_id, Handling())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +54,22 @@ class Taken:
     conflicts: tuple[Conflict, ...]
     unknown: tuple[str, ...]  # ids that the register does not have
 
-
-def renewed(before: Register, rows: Sequence[Obligation]) -> tuple[Register, tuple[RowChange, ...]]:
-    """The register of a new version, and what became of the rows: none loses how it is dealt with."""
-    changes = compared((*before.rows, *before.gone), rows)
-    now = {(one.after or one.before): one.before for one in changes if one.before}
-    kept = {row.obligation_id: before.handling(old.obligation_id) for row, old in now.items() if row}
-    kept = {name: one for name, one in kept.items() if one != Handling()}
-    gone = tuple(one.before for one in changes if one.what == "gone" and one.before)
-    known = set(before.gone)
-    told = tuple(one for one in changes if one.what != "gone" or one.before not in known)
-    return Register(tuple(rows), kept, tuple(row for row in gone if row.obligation_id in kept)), told
+    def lines(self, name: str) -> list[str]:
+        """What came of the sheet of this name, in words: counts, then each conflict."""
+        found = (
+            f"{name}: {self.n_taken:,} fields taken over, {len(self.conflicts):,} conflicts, "
+            f"{len(self.unknown):,} rows that are not in the register"
+        )
+        told = (
+            f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
+            for one in self.conflicts
+        )
+        return [found, *told]
 
 
 def merged(register: Register, sheet: Mapping[str, SheetRow]) -> Taken:
     """The register with what was changed in the sheet, field by field."""
-    known, handlings = {row.obligation_id for row in register.rows}, dict(register.handlings or {})
+    known, handlings = {row.obligation_id for row in register.rows}, dict(register.handlings)
     n_taken, conflicts = 0, []
     for name in sheet.keys() & known:
         row, here = sheet[name], register.handling(name)
@@ -231,41 +201,3 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
 
 def _no_sheet(path: Path) -> str:
     return f"expected a file ending in .csv or .xlsx, found {path.name!r}; name another"
-
-
-# On disk ------------------------------------------------------------------------------------------------------------
-
-
-def save(path: Path, register: Register) -> None:
-    """Replaces the file as a whole: a line a row."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (
-        json.dumps(
-            {"row": asdict(row), "handling": asdict(register.handling(row.obligation_id)), "gone": is_gone},
-            ensure_ascii=False,
-        )
-        for rows, is_gone in ((register.rows, False), (register.gone, True))
-        for row in rows
-    )
-    write_whole(path, (f"{line}\n" for line in lines))
-
-
-def load(path: Path) -> Register:
-    """What `save` wrote; an empty register where there is no file. Raises CorpusError where it is none."""
-    if not path.is_file():
-        return Register()
-    rows: list[Obligation] = []
-    gone: list[Obligation] = []
-    handlings = {}
-    try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            told = json.loads(line)
-            parts = Parts(*(Span(**one) if one else None for one in told["row"].pop("parts").values()))
-            row = Obligation(**told["row"] | {"strength": Strength(told["row"]["strength"]), "parts": parts})
-            (gone if told.get("gone") else rows).append(row)
-            handlings[row.obligation_id] = Handling(**told["handling"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{path} cannot be read as a register ({error}); restore it from a backup, or delete it to begin anew"
-        raise CorpusError(msg) from error
-    known = {name: one for name, one in handlings.items() if one != Handling()}
-    return Register(tuple(rows), known, tuple(gone))

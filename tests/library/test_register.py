@@ -10,21 +10,11 @@ from openpyxl import load_workbook
 from ragqa.cli import main
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.errors import CorpusError
+from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
 from ragqa.library.register import compared, parts_of, register
-from ragqa.library.register_sheets import (
-    FIELDS,
-    HEADS,
-    Handling,
-    Register,
-    load,
-    merged,
-    read_sheet,
-    renewed,
-    save,
-    write_sheet,
-)
+from ragqa.library.register_sheets import HEADS, merged, read_sheet, write_sheet
+from ragqa.library.register_store import FIELDS, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
 
@@ -179,6 +169,45 @@ def test_what_is_on_disk_is_what_was_saved(tmp_path):
     (tmp_path / "bad.jsonl").write_text("{}\n")
     with pytest.raises(CorpusError, match="cannot be read as a register"):
         load(tmp_path / "bad.jsonl")
+
+
+def noted(name, note):
+    return lambda held: replace(held, handlings={**held.handlings, name: Handling(note=note)})
+
+
+def test_what_is_noted_is_added_to_the_file_and_a_line_that_was_half_written_is_none(tmp_path):
+    rows, file = rows_of(), tmp_path / "some.jsonl"
+    first, second = (row.obligation_id for row in rows[:2])
+    change(file, lambda held: renewed(held, rows, "abc")[0])
+    written = file.read_bytes()
+    change(file, noted(first, "a\u2028b"))
+    held = change(file, noted(second, "c"))
+    assert file.read_bytes().startswith(written)
+    whole = file.read_bytes()
+    for cut in (1, 20):
+        file.write_bytes(whole[:-cut])
+        assert load(file).handlings == {first: Handling(note="a\u2028b")}
+    assert change(file, noted(second, "c")) == load(file) == held
+    assert (held.corpus, len(held.versions)) == ("abc", 1)
+    change(file, lambda held: replace(held, handlings={}))
+    file.write_bytes(file.read_bytes() + b" ")  # as if another process had written it
+    assert load(file).handlings == {}
+
+
+def test_the_register_knows_what_it_held_at_every_version(tmp_path):
+    file = tmp_path / "some.jsonl"
+    texts = (TEXT, TEXT.replace("two days", "three days"), TEXT.replace(" A firm must act at once.", ""), TEXT)
+    for rows in map(rows_of, (*texts, TEXT)):  # the same once more is no version
+        change(file, lambda held, rows=rows: renewed(held, rows)[0])
+    held = load(file)
+    assert len(held.versions) == 4
+    told = [[one.what for one in held.changes(version) if one.what != "unchanged"] for version in (1, 2, 3)]
+    assert told == [[], ["changed", "changed"], ["new"]]
+    assert held.changes() == held.changes(3)
+    for version in (4, -1):
+        with pytest.raises(ConfigError, match="from 1 to 3"):
+            held.changes(version)
+    assert Register(rows_of()).changes() == ()
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
-from ragqa.library.changes import DocumentChange, PassageChange
+from ragqa.library.changes import DocumentChange, PassageChange, word_changes
 from ragqa.records.words import quantity
 from ragqa.ui.html.template import Templates, text_html
 
@@ -74,13 +74,10 @@ def _sides(one: PassageChange) -> tuple[str, str]:
 
 def marked_difference(before: str, after: str) -> tuple[str, str]:
     """Both texts, escaped, the words marked that only one of them has."""
-    from difflib import SequenceMatcher
-
-    was, now = before.split(" "), after.split(" ")
     sides: tuple[list[str], list[str]] = ([], [])
-    for what, i, j, k, m in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
-        for side, words in zip(sides, (was[i:j], now[k:m]), strict=True):
-            text = text_html(" ".join(words))
+    for gone, new in word_changes(before, after):
+        for side, words in zip(sides, (gone, new), strict=True):
             if words:
-                side.append(text if what == "equal" else f'<mark class="rq-mark-mixed">{text}</mark>')
+                text = text_html(words)
+                side.append(text if gone == new else f'<mark class="rq-mark-mixed">{text}</mark>')
     return " ".join(sides[0]), " ".join(sides[1])
