@@ -60,8 +60,10 @@ class Taken:
             f"{name}: {self.n_taken:,} fields taken over, {len(self.conflicts):,} conflicts, "
             f"{len(self.unknown):,} rows that are not in the register"
         )
+        number = {row.obligation_id: row.number for row in self.register.rows}
         told = (
-            f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
+            f"conflict in {number[one.obligation_id]} ({one.obligation_id}), {one.field}: {one.here!r} stays, "
+            f"not {one.there!r}"
             for one in self.conflicts
         )
         return [found, *told]

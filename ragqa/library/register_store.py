@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import append_json_lines, locked, write_whole
-from ragqa.library.register import Obligation, Parts, RowChange, compared
-from ragqa.types import Span
+from ragqa.library.register import Obligation, Parts, RowChange, compared, register
+from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
 STATUSES: Final = ("open", "in progress", "done", "not applicable")
@@ -140,19 +140,32 @@ def change(path: Path, how: Callable[[Register], Register]) -> Register:
     return after
 
 
-def save(path: Path, register: Register) -> None:
+def up_to_date(path: Path, passages: Sequence[Passage], corpus: str) -> Register:
+    """The register of this file, read anew from the passages where it is of another corpus than that of this hash.
+
+    Raises as `change`, and ModelError.
+    """
+    found = load(path)
+    if found.corpus == corpus:
+        return found
+    return change(
+        path, lambda held: held if held.corpus == corpus else renewed(held, tuple(register(passages)), corpus)[0]
+    )
+
+
+def save(path: Path, held: Register) -> None:
     """Replaces the file as a whole: a line a row, after one with the corpus."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    there = (_line(register, row, register.since.get(row.obligation_id, ""), "") for row in register.rows)
-    past = (_line(register, one.row, one.since, one.until) for one in register.past)
-    lines = [json.dumps(one, ensure_ascii=False) for one in ({"corpus": register.corpus}, *there, *past)]
+    there = (_line(held, row, held.since.get(row.obligation_id, ""), "") for row in held.rows)
+    past = (_line(held, one.row, one.since, one.until) for one in held.past)
+    lines = [json.dumps(one, ensure_ascii=False) for one in ({"corpus": held.corpus}, *there, *past)]
     write_whole(path, ["\n".join((*lines, ""))])
 
 
-def _line(register: Register, row: Obligation, since: str, until: str) -> dict[str, Any]:
+def _line(held: Register, row: Obligation, since: str, until: str) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in _ROW} | {"parts": asdict(row.parts)}
-    handling = register.handling(row.obligation_id)
-    return {"row": told, "handling": asdict(handling), "since": since, "until": until}
+    handling = held.handlings.get(row.obligation_id)
+    return {"row": told, "handling": asdict(handling) if handling else {}, "since": since, "until": until}
 
 
 def load(path: Path) -> Register:
@@ -187,23 +200,24 @@ def _read(text: str) -> Register:
     times: dict[str, str] = {}
     corpus = ""
     whole = text[: text.rfind("\n") + 1]  # a line whose process was killed is none
-    for line in filter(None, whole.split("\n")):
-        told = json.loads(line)
+    for told in json.loads(f"[{','.join(filter(None, whole.split(chr(10))))}]"):
         if "corpus" in told:
             corpus = str(told["corpus"])
             continue
-        handling = Handling(**told["handling"])
         if "id" in told:
-            handlings[told["id"]] = handling
+            handlings[told["id"]] = Handling(**told["handling"])
             continue
-        parts = Parts(*(Span(**one) if one else None for one in told["row"].pop("parts").values()))
-        row = Obligation(**told["row"] | {"strength": Strength(told["row"]["strength"]), "parts": parts})
+        of = told["row"]
+        parts = Parts(*(Span(**one) if one else None for one in of["parts"].values()))
+        row = Obligation(**of | {"strength": Strength(of["strength"]), "parts": parts})
         since, until = told.get("since", ""), told.get("until", "")
-        handlings[row.obligation_id] = handling
+        if told["handling"]:
+            handlings[row.obligation_id] = Handling(**told["handling"])
         if until:
             past.append(PastRow(row, since, until))
         else:
             rows.append(row)
-            times |= {row.obligation_id: since} if since else {}
+            if since:
+                times[row.obligation_id] = since
     known = {name: one for name, one in handlings.items() if one != Handling()}
     return Register(tuple(rows), known, tuple(past), times, corpus)

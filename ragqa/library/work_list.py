@@ -6,7 +6,7 @@ that passage is the one that the row was added to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,12 +22,12 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """A change of ``row``, which is the earlier one where it is gone; the ids of the answers that rest on it."""
+    """A change of ``row``, the earlier one where it is gone; ``answers`` that rest on it are questions by record id."""
 
     row: Obligation
     change: RowChange
     handling: Handling
-    answers: tuple[str, ...] = ()
+    answers: Mapping[str, str]
 
 
 def answers_before(corpus: str, corpus_sha256: str, store: RecordStore) -> Iterator[AnswerRecord]:
@@ -51,12 +51,12 @@ def work_list(
 
     ``changes`` are all that became of the rows, ``index`` holds the corpus as it is now. Raises ModelError.
     """
-    resting: dict[int, list[str]] = {}
+    resting: dict[int, dict[str, str]] = {}
     for answer in answers:
         for place in _touched(answer, changes, index):
-            resting.setdefault(place, []).append(answer.record_id)
+            resting.setdefault(place, {})[answer.record_id] = answer.question.title
     return tuple(
-        WorkItem(row, one, found.handling(row.obligation_id), tuple(resting.get(place, ())))
+        WorkItem(row, one, found.handling(row.obligation_id), resting.get(place, {}))
         for place, one in enumerate(changes)
         if one.what != "unchanged" and (row := one.after or one.before)
     )

@@ -124,7 +124,7 @@ def test_the_command_lists_it_also_for_an_answer_from_a_version_between(world, m
     rows = json.loads(run("--json"))
     assert Counter(row["what"] for row in rows) == {"changed": 5, "new": 4, "gone": 3}
     (gone,) = [row for row in rows if row["number"] == "4.2.3"]
-    assert (gone["owner"], gone["answers"], gone["after"]) == ("Ann", [kept["4.2.3"]], "")
+    assert (gone["owner"], gone["answers"], gone["after"]) == ("Ann", {kept["4.2.3"]: "What does 4.2.3 say?"}, "")
     assert json.loads(run("--json", "--document", "8")) == []
 
     records = RecordStore(paths.records)
@@ -138,5 +138,5 @@ def test_the_command_lists_it_also_for_an_answer_from_a_version_between(world, m
     indexed(paths.home / "source", paths)
     for since in ((), ("--since", "1")):
         rows = json.loads(run("--json", *since))
-        assert [row["answers"] for row in rows if "36 hours" in row["after"]] == [[kept["6.1.1"]]]
+        assert [list(row["answers"]) for row in rows if "36 hours" in row["after"]] == [[kept["6.1.1"]]]
     assert len(rows) == len(PLAN["planted"])

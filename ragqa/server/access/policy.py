@@ -33,6 +33,7 @@ class Act(StrEnum):
     SHARE = "share"
     FEEDBACK = "feedback"
     RECORD = "record"  # a note on one of their own, or its deletion
+    REGISTER = "register"  # who deals with an obligation, and how far that is
     PRESET = "preset"
     UPLOAD = "upload"
     INDEX = "index"
@@ -55,7 +56,8 @@ class Act(StrEnum):
 LEAST: Final = {
     Act.READ: Role.READER,
     **dict.fromkeys(
-        (Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK, Act.RECORD, Act.PRESET), Role.ANALYST
+        (Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK, Act.RECORD, Act.REGISTER, Act.PRESET),
+        Role.ANALYST,
     ),
     **dict.fromkeys((Act.UPLOAD, Act.INDEX, Act.RENAME, Act.DELETION, Act.RESTORE), Role.CURATOR),
     **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
