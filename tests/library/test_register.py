@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -14,7 +16,7 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
 from ragqa.library.register import compared, parts_of, register
 from ragqa.library.register_sheets import HEADS, merged, read_sheet, write_sheet
-from ragqa.library.register_store import FIELDS, Handling, Register, change, load, renewed, save
+from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
 
@@ -137,6 +139,58 @@ def test_a_sheet_goes_out_and_its_edits_come_back(tmp_path, suffix):
     assert taken.register.handling(fourth.obligation_id) == Handling("Fay")
     assert [(one.field, one.here, one.there) for one in taken.conflicts] == [("owner", "Dan", "Eve")]
     assert taken.unknown == ("0" * 12,)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="no LibreOffice on this machine")
+def test_five_hundred_rows_edited_and_saved_by_libreoffice_come_back_whole(tmp_path):
+    demo = DEMOS["rulebook"]
+    rows = tuple(register(load_corpus(demo.source, demo.format).passages))[:500]
+    ids = [row.obligation_id for row in rows]
+    notes = (
+        "=1+1",
+        "@x",
+        "two  lines\nof it",
+        "+44 20",
+        "'quoted'",
+        "007",
+        "ä “ö” \u4e2d",
+        "1.10",
+        "TRUE",
+        "2026-03-01",
+    )
+    handlings = {
+        name: Handling(f"Owner {n}", "open", "2026-03-01", notes[n % len(notes)], "-")
+        for n, name in enumerate(ids[::3])
+    }
+    held, file, saved = Register(rows, handlings), tmp_path / "register.xlsx", tmp_path / "saved"
+    write_sheet(file, held, rows)
+    book = load_workbook(file)
+    for n in range(45):
+        field = FIELDS[n % len(FIELDS)]
+        words = {"status": "done", "due": "2027-01-31"}.get(field, f"edit {n}")
+        book.active.cell(2 + 11 * n, 1 + HEADS.index(field), words)
+    book.save(file)
+    command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless", "--convert-to", "xlsx"]
+    subprocess.run([*command, "--outdir", str(saved), str(file)], check=True, capture_output=True, timeout=300)
+    if not (saved / file.name).is_file():
+        pytest.skip("LibreOffice is here without Calc")
+    since = dict(held.handlings)
+    for n in range(5):
+        mine = {"status": "in progress", "due": "2028-01-31"}.get(FIELDS[n], "mine")
+        since[ids[11 * n]] = replace(held.handling(ids[11 * n]), **{FIELDS[n]: mine})
+    now = replace(held, handlings=since)
+    taken = merged(now, read_sheet(saved / file.name))
+    assert (taken.n_taken, len(taken.conflicts), taken.unknown) == (40, 5, ())
+    assert {one.obligation_id for one in taken.conflicts} == {ids[11 * n] for n in range(5)}
+    touched = {ids[11 * n] for n in range(45)}
+    assert {name: one for name, one in taken.register.handlings.items() if name not in touched} == {
+        name: one for name, one in handlings.items() if name not in touched
+    }
+    back = load_workbook(saved / file.name).active
+    for line, row in zip(back.iter_rows(min_row=2, values_only=True), rows, strict=True):
+        assert (line[0], line[HEADS.index("text")]) == (row.obligation_id, row.text)
+    assert [one.formula1 for one in back.data_validations.dataValidation] == [f'"{",".join(STATUSES)}"']
 
 
 def test_no_cell_is_a_formula(tmp_path):

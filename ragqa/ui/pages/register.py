@@ -14,6 +14,7 @@ import streamlit as st
 
 from ragqa.errors import RagqaError
 from ragqa.index import Index
+from ragqa.infra.cleaning import without_controls
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, states
 from ragqa.library.register_sheets import SheetRow, merged, read_sheet, write_sheet
@@ -198,7 +199,7 @@ def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:
     before, sheet = dict(typed), dict[str, SheetRow]()
     for n, values in st.session_state[key]["edited_rows"].items():
         for field in values.keys() & set(FIELDS):
-            typed[ids[int(n)], field] = str(values[field] or "").strip()[:LONGEST]
+            typed[ids[int(n)], field] = " ".join(without_controls(str(values[field] or "")).split())[:LONGEST]
     for (name, field), value in typed.items() - before.items():
         written = replace(shown[name], **{of: said for (row, of), said in before.items() if row == name})
         now = sheet[name].now if name in sheet else written
