@@ -15,6 +15,7 @@ from ragqa.errors import ConfigError
 from ragqa.index import open_index
 from ragqa.infra.files import locked
 from ragqa.library import register_sheets as sheets
+from ragqa.library.edits import read_edits
 from ragqa.library.register import Obligation, register
 from ragqa.settings.paths import Paths
 
@@ -55,16 +56,8 @@ def obligations_of(
             counts = Counter(change.what for change in changes)
             lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
         if take:
-            taken = sheets.merged(found, sheets.read_sheet(take))
-            found = taken.register
-            lines.append(
-                f"{take.name}: {taken.n_taken:,} fields taken over, {len(taken.conflicts):,} conflicts, "
-                f"{len(taken.unknown):,} rows that are not in the register"
-            )
-            lines += [
-                f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
-                for one in taken.conflicts
-            ]
+            found, taken = sheets.merged(found, read_edits(take, sheets.Handling))
+            lines += taken.words(take.name)
         sheets.save(file, found)
     rows = [row for row in found.rows if not document or row.document_id in document]
     for path in filter(None, (csv, xlsx)):
