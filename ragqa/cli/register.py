@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,7 @@ SHOWN = 40  # rows printed
 def obligations_of(
     corpus: Annotated[str, typer.Argument(help="Corpus, as listed by `ragqa index list`.")],
     document: Annotated[list[str] | None, typer.Option(help="Document id; repeat for several; default: all.")] = None,
+    chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write the rows to, as an Excel sheet.")] = None,
     take: Annotated[
@@ -40,11 +42,6 @@ def obligations_of(
     """
     paths = Paths.from_env()
     passages = open_index(corpus, paths.indexes).passages
-    known = {passage.document_id for passage in passages}
-    unknown = [one for one in document or () if one not in known]
-    if unknown:
-        msg = f"expected a document of {corpus!r}, found {unknown[0]!r}; choose one of: {', '.join(sorted(known)[:10])}"
-        raise ConfigError(msg)
     file = paths.registers / f"{corpus}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     msg = f"expected to be alone with the register of {corpus!r}, found another ragqa at it; try again when it is done"
@@ -59,7 +56,7 @@ def obligations_of(
             found, taken = sheets.merged(found, read_edits(take, sheets.Handling))
             lines += taken.words(take.name)
         sheets.save(file, found)
-    rows = [row for row in found.rows if not document or row.document_id in document]
+    rows = part_of(found.rows, document, chapter)
     for path in filter(None, (csv, xlsx)):
         sheets.write_sheet(path, found, rows)
         lines.append(f"{len(rows):,} rows are in {path}")
@@ -72,6 +69,28 @@ def obligations_of(
         stdout().print(_table(rows))
     for line in lines:
         stdout().print(plain(line))
+
+
+def part_of(
+    rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
+) -> list[Obligation]:
+    """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
+    for named, has in ((document, _in_document), (chapter, _in_chapter)):
+        for one in named or ():
+            if not any(has(row, one) for row in rows):
+                known = ", ".join(dict.fromkeys(row.document_id for row in rows))
+                msg = f"expected a document or chapter with obligations, found {one!r}; choose one of: {known[:300]}"
+                raise ConfigError(msg)
+        rows = [row for row in rows if not named or any(has(row, one) for one in named)]
+    return list(rows)
+
+
+def _in_document(row: Obligation, document: str) -> bool:
+    return row.document_id == document
+
+
+def _in_chapter(row: Obligation, chapter: str) -> bool:
+    return f"{row.number}.".startswith(f"{chapter.rstrip('.')}.")
 
 
 def _table(rows: list[Obligation]) -> FittedTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -69,8 +70,8 @@ def read_lines(path: Path) -> list[list[str]]:
     """The rows of a CSV file or of a workbook's first sheet, as texts. Raises CorpusError."""
     try:
         if path.suffix.lower() == ".xlsx":
-            rows = open_book(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True)
-            return [[_as_text(value) for value in row] for row in rows]
+            with closing(open_book(path, read_only=True, data_only=True)) as book:
+                return [[_as_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]
     except (OSError, ValueError, KeyError, csv.Error) as error:
