@@ -27,9 +27,10 @@ from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_sheets import NOT_APPLICABLE, Register
-from ragqa.scoring.policies import cover_of_all, policy_verdicts
+from ragqa.scoring.policies import cover_of_all, policy_verdicts, similarity_of
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts import RULES_VERSION
+from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import Passage, Ranking
 from ragqa.types.scores import Cover, ObligationVerdict
 
@@ -37,7 +38,10 @@ Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
 LABELS: Final[tuple[Label, ...]] = get_args(Label)  # the first that a policy has is the row's
 CONFIRMED: Final = "confirmed"
 SAID: Final = (CONFIRMED, *LABELS)
-READ: Final = 6  # passages of policies that are read for a row
+READ: Final = 6  # passages of policies that are looked at for a row
+# Cosine of a row to a statement of a policy from which the policy is read. On 160 policies written for a rule .80 of
+# those that cover it and .91 of those that conflict have it, of rows on other subjects .17.
+NEAR: Final = 0.5
 ALL: Final = "all policies"
 CORRECTIONS: Final = "corrections.json"
 _LABEL_OF: Final[Mapping[Cover, Label]] = {
@@ -256,7 +260,8 @@ def gap_events(
     does.
     """
     store.carry(register.rows)
-    made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {READ}"
+    made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {READ} {NEAR}"
+    similarity = similarity_of(scorer)
     whole = _digest(made_by, *(text for one in policies.passages for text in (one.passage_id, one.text)))
     gaps = []
     for row in rows:
@@ -271,7 +276,7 @@ def gap_events(
             key = _digest(made_by, row.text, *(text for one in near for text in (one.passage_id, one.text)))
             is_read = before is None or before.key != key
             if is_read or before is None:
-                readings = _read(row, near, scorer)
+                readings = _read(row, near, scorer, similarity)
                 gap = GapRow(row, _label_of(readings), readings, key)
             else:
                 gap = replace(before, row=row)
@@ -281,15 +286,21 @@ def gap_events(
     return GapRun(tuple(gaps), dict(store.corrections), store.stale(gaps), tuple(_unasked(policies.passages, gaps)))
 
 
-def _read(row: Obligation, passages: Sequence[Passage], scorer: RepassScorer) -> tuple[PolicyReading, ...]:
-    """What each policy of these passages comes to."""
+def _read(
+    row: Obligation, passages: Sequence[Passage], scorer: RepassScorer, similarity: Similarity | None
+) -> tuple[PolicyReading, ...]:
+    """What each policy of these passages comes to; a policy is read that speaks of what the row does."""
     titles = {passage.document_id: passage.title or passage.document_id for passage in passages}
     said: dict[str, list[Statement]] = {name: [] for name in titles}
     for passage in passages:
         said[passage.document_id] += statements_of(passage)
+    for statements in said.values():
+        if similarity and max(similarity(row.text, [one.text for one in statements]), default=0.0) < NEAR:
+            statements.clear()
     texts = [[one.text for one in statements] for statements in said.values()]
-    found = policy_verdicts(Passage(row.passage_id, row.document_id, row.text), texts, scorer)
-    return tuple(_reading(name, titles[name], said[name], verdicts) for name, verdicts in zip(said, found, strict=True))
+    rule = Passage(row.passage_id, row.document_id, row.text)
+    verdicts = policy_verdicts(rule, texts, scorer, similarity)
+    return tuple(_reading(name, titles[name], said[name], each) for name, each in zip(said, verdicts, strict=True))
 
 
 def _reading(

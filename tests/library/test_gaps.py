@@ -5,6 +5,7 @@ import random
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from openpyxl import load_workbook
 
@@ -29,10 +30,10 @@ from ragqa.library.register import register
 from ragqa.library.register_sheets import Handling, Register
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
-from ragqa.types import Passage, Ranking, ScoredPassage
+from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 from ragqa.types.scores import NliProbabilities
 from ragqa.types.streams import returned
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.killed import in_a_process
 
 RULES = (
@@ -85,14 +86,19 @@ def register_of(*passages, **statuses):
     )
 
 
-def run_of(folder, held_against=None, policies=POLICY, rows=None, search=None, nli=None, **how):
+def scorer_of(nli, encoder=None):
+    return RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), encoder, nli)
+
+
+def run_of(folder, held_against=None, policies=POLICY, rows=None, search=None, nli=None, encoder=None, **how):
     """The run, the pairs that were read, the rows that were."""
     found = held_against or register_of(*RULES)
     nli = nli or ByWords()
-    scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), FakeEncoder(), nli)
     store, seen = GapStore(folder, **how), []
     given = Policies(policies, search or Counting(policies))
-    run = returned(gap_events(store, found, found.rows if rows is None else rows, given, scorer), seen.append)
+    run = returned(
+        gap_events(store, found, found.rows if rows is None else rows, given, scorer_of(nli, encoder)), seen.append
+    )
     store.close()
     return run, nli.pairs, [event.last.row.text for event in seen if event.is_read]
 
@@ -114,9 +120,28 @@ def test_each_row_has_a_label_and_the_words_of_both_sides(folder):
     assert all(texts[one.passage_id][one.start : one.end] == one.text for one in reading.statements)
     assert [one.label for one in vault.readings] == ["conflicts", "covered"]
     assert [(one.text, vault.deciding[0].words) for one in vault.deciding[0].statements] == [
-        ("The vault is never locked.", ("A firm must lock the vault at night.",))
+        ("The vault is never locked.", ("A firm must lock the vault at night",))
     ]
     assert flag.deciding == ()
+
+
+class ByTopic:
+    """Cosine 1 of texts that both speak of the vault or both do not, else 0."""
+
+    info = ModelInfo("by-topic", "4" * 64)
+
+    def encode(self, texts):
+        return np.array([(1.0, 0.0) if "vault" in text else (0.0, 1.0) for text in texts], dtype=np.float32)
+
+
+def test_a_policy_on_another_subject_is_not_read(folder):
+    run, pairs, _ = run_of(
+        folder, policies=(*POLICY, replace(POLICY[1], passage_id="c:1", document_id="c")), encoder=ByTopic()
+    )
+    assert [gap.label for gap in run.gaps] == LABELS
+    assert [one.label for one in run.gaps[2].readings] == ["conflicts", "covered", "not found"]
+    assert [one.label for one in run.gaps[1].readings] == ["covered", "not found", "covered"]
+    assert not [pair for pair in pairs if "vault" in pair[1] and "green" in pair[0] and "never" not in pair[0]]
 
 
 def test_a_heading_covers_nothing_and_states_nothing():
@@ -191,8 +216,7 @@ def test_a_kill_at_any_moment_loses_at_most_one_row(tmp_path):
     def work(say):
         with held(folder, "reading gaps"):
             store = GapStore(folder)
-            scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), FakeEncoder(), Slow())
-            for event in gap_events(store, found, found.rows, Policies(POLICY, Counting(POLICY)), scorer):
+            for event in gap_events(store, found, found.rows, Policies(POLICY, Counting(POLICY)), scorer_of(Slow())):
                 if event.is_read:
                     say(event.last.row.obligation_id)
 
