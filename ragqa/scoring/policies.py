@@ -16,13 +16,14 @@ from ragqa.scoring.repass.nli import PairResults
 from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
 from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts.judge import Judge
-from ragqa.scoring.verdicts.obligations import CLASHES, ReadPart, Said, parts_read
+from ragqa.scoring.verdicts.obligations import CLASHES, ReadPart, Said, numbers_missing, parts_read
 from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
 # Chosen on rules and policies that the verifier has not seen.
 ENTAILED = 0.35  # P(entailment) of the nearest sentence of a policy by the rule, from which it says a part of the rule
+WHOLE = 0.55  # P(entailment) of a rule by a policy, from which it says the rule, where it says each clause, too
 UNSAID = 0.2  # P(entailment) of a clause by a policy that says the rule as a whole, below which the clause is missing
 SAID = 1.1  # P(entailment) plus the share of its words, from which a clause of a rule that is said in part is said
 
@@ -85,6 +86,7 @@ class _BothWays:
         for part in self.whole:
             if part.evidence:
                 yield self.rule, self._nearest(part)
+                yield part.evidence, part.text
         for clause, part in self.clauses:
             if part.evidence:
                 yield part.evidence, clause.text
@@ -92,8 +94,9 @@ class _BothWays:
 
     def looked_at(self, verdict: ObligationVerdict, table: Table) -> ObligationVerdict:
         """The verdict, or that the rule is covered in part; what is missing or clashes is named by its clauses."""
-        place = verdict.answer_index
-        if verdict.rule == "entailment":
+        place, whole = verdict.answer_index, self._said_as_a_whole(table)
+        if verdict.rule == "entailment" or (verdict.rule == "nothing" and whole):
+            place = whole.nearest if whole and place is None else place
             missing = [one for one, part in self.clauses if self._said(one, part, table).entailment < UNSAID]
         elif verdict.rule == "nothing" and (entailed := self._entailed(table)):
             place = entailed.nearest
@@ -105,11 +108,22 @@ class _BothWays:
             return replace(verdict, missing=self._clashing(table) or verdict.missing)
         else:
             return replace(verdict, missing=self._widened(verdict.missing))
-        if not missing or place is None:
+        if place is None:
             return verdict
+        if not missing:
+            reason = f"Sentence {place + 1} says it in other words."
+            return replace(verdict, cover=Cover.COVERED, reason=reason, rule="entailment", answer_index=place)
         words = ", ".join(f"“{one.span.text}”" for one in missing)
         reason, spans = f"Sentence {place + 1} says it without {words}.", tuple(one.span for one in missing)
         return replace(verdict, cover=Cover.IN_PART, reason=reason, rule="part", answer_index=place, missing=spans)
+
+    def _said_as_a_whole(self, table: Table) -> ReadPart | None:
+        """The one part of a rule that is no listing, where the policy entails it and has its numbers."""
+        if len(self.whole) != 1 or not self.whole[0].evidence:
+            return None
+        (part,) = self.whole
+        is_said = table[part.evidence, part.text].entailment >= WHOLE and not numbers_missing(part)
+        return part if is_said else None
 
     def _entailed(self, table: Table) -> ReadPart | None:
         """The first part whose nearest sentence the rule entails."""

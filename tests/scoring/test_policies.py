@@ -57,6 +57,15 @@ def test_of_a_rule_that_is_said_as_a_whole_each_clause_must_be_said():
     assert words(verdict_of(every | {f"A firm must {TELL}": NOTHING}, policy)) == [TELL]
 
 
+def test_a_rule_that_is_nearly_told_is_covered_where_its_numbers_and_clauses_are():
+    rule, nearly = "A firm must keep a log of gifts for 5 years.", NliProbabilities(0.1, 0.6, 0.3)
+    said = {rule: nearly, KEEP: nearly}
+    assert cover_of_all(verdict_of(said, rule=rule)) is Cover.COVERED
+    assert cover_of_all(verdict_of(said, "We keep a log of gifts for 3 years.", rule)) is Cover.NOT_COVERED
+    rule = f"{KEEP} and {TELL}."
+    assert words(verdict_of({rule: nearly, KEEP: nearly}, rule=rule)) == [TELL]
+
+
 def test_the_clause_that_clashes_is_named():
     policy = f"{POLICY} We review the log each year."
     found = verdict_of({RULE: NO, f"A firm must {REVIEW}": NO}, policy)
