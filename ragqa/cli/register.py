@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -15,8 +16,9 @@ from ragqa.errors import ConfigError
 from ragqa.index import Index, open_index
 from ragqa.library import register_sheets as sheets
 from ragqa.library.changes import word_changes
+from ragqa.library.edits import read_edits
 from ragqa.library.register import Obligation, RowChange, register
-from ragqa.library.register_store import Register, change, renewed
+from ragqa.library.register_store import Handling, Register, change, renewed
 from ragqa.library.work_list import WorkItem, answers_before, work_list
 from ragqa.records.store import RecordStore
 from ragqa.records.words import quantity
@@ -28,6 +30,7 @@ SHOWN = 40  # rows printed
 def obligations_of(
     corpus: Annotated[str, typer.Argument(help="Corpus, as listed by `ragqa index list`.")],
     document: Annotated[list[str] | None, typer.Option(help="Document id; repeat for several; default: all.")] = None,
+    chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write the rows to, as an Excel sheet.")] = None,
     take: Annotated[
@@ -49,11 +52,6 @@ def obligations_of(
     """
     paths = Paths.from_env()
     index = open_index(corpus, paths.indexes)
-    known = {passage.document_id for passage in index.passages}
-    unknown = [one for one in document or () if one not in known]
-    if unknown:
-        msg = f"expected a document of {corpus!r}, found {unknown[0]!r}; choose one of: {', '.join(sorted(known)[:10])}"
-        raise ConfigError(msg)
     lines: list[str] = []
 
     def how(before: Register) -> Register:
@@ -62,16 +60,18 @@ def obligations_of(
             counts = Counter(one.what for one in became)
             lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
         if take:
-            taken = sheets.merged(found, sheets.read_sheet(take))
-            found = taken.register
-            lines.extend(taken.lines(take.name))
+            found, taken = sheets.merged(found, read_edits(take, Handling))
+            lines.extend(taken.words(take.name))
         return found
 
     found = change(paths.registers / f"{corpus}.jsonl", how)
+    rows = part_of(found.rows, document, chapter)
     if changes:
-        _changed(found, found.changes(since), index, paths, set(document or known), as_json=as_json)
+        became = found.changes(since)
+        known = (row for one in became if (row := one.after or one.before))
+        wanted = {row.obligation_id for row in part_of(list(known), document, chapter)}
+        _changed(found, became, index, paths, wanted, as_json=as_json)
         return
-    rows = [row for row in found.rows if not document or row.document_id in document]
     for path in filter(None, (csv, xlsx)):
         sheets.write_sheet(path, found, rows)
         lines.append(f"{len(rows):,} rows are in {path}")
@@ -84,6 +84,28 @@ def obligations_of(
         stdout().print(_table(rows))
     for line in lines:
         stdout().print(plain(line))
+
+
+def part_of(
+    rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
+) -> list[Obligation]:
+    """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
+    for named, has in ((document, _in_document), (chapter, _in_chapter)):
+        for one in named or ():
+            if not any(has(row, one) for row in rows):
+                known = ", ".join(dict.fromkeys(row.document_id for row in rows))
+                msg = f"expected a document or chapter with obligations, found {one!r}; choose one of: {known[:300]}"
+                raise ConfigError(msg)
+        rows = [row for row in rows if not named or any(has(row, one) for one in named)]
+    return list(rows)
+
+
+def _in_document(row: Obligation, document: str) -> bool:
+    return row.document_id == document
+
+
+def _in_chapter(row: Obligation, chapter: str) -> bool:
+    return f"{row.number}.".startswith(f"{chapter.rstrip('.')}.")
 
 
 def _table(rows: list[Obligation]) -> FittedTable:
@@ -101,11 +123,11 @@ def _table(rows: list[Obligation]) -> FittedTable:
 
 
 def _changed(
-    found: Register, became: tuple[RowChange, ...], index: Index, paths: Paths, documents: set[str], *, as_json: bool
+    found: Register, became: tuple[RowChange, ...], index: Index, paths: Paths, wanted: set[str], *, as_json: bool
 ) -> None:
-    """Prints the work list of these documents."""
+    """Prints the work list, as far as these rows go."""
     answers = answers_before(index.manifest.name, index.manifest.corpus_sha256, RecordStore(paths.records))
-    items = [one for one in work_list(found, became, answers, index) if one.row.document_id in documents]
+    items = [one for one in work_list(found, became, answers, index) if one.row.obligation_id in wanted]
     if as_json:
         typer.echo(json.dumps(list(map(_told, items)), ensure_ascii=False))
         return

@@ -20,7 +20,8 @@ from ragqa.library.register import Obligation, Parts, RowChange, compared, regis
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
-STATUSES: Final = ("open", "in progress", "done", "not applicable")
+NOT_APPLICABLE: Final = "not applicable"
+STATUSES: Final = ("open", "in progress", "done", NOT_APPLICABLE)
 _PATIENCE: Final = 3.0  # seconds for another's change
 _MOST_OPENED: Final = 4
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from ragqa.corpus.demo import DEMOS
 from ragqa.index import build_index, open_index
+from ragqa.library.edits import SheetRow
 from ragqa.library.register import register
-from ragqa.library.register_sheets import SheetRow, merged
+from ragqa.library.register_sheets import merged
 from ragqa.library.register_store import Handling, change, load, renewed
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.settings.paths import Paths
@@ -54,7 +55,7 @@ def main(n_rows: int) -> None:
 
         def note() -> None:
             now = Handling(next(owners))
-            change(file, lambda held: merged(held, {name: SheetRow(now, held.handling(name))}).register)
+            change(file, lambda held: merged(held, {name: SheetRow(now, held.handling(name))})[0])
 
         timed("a row noted on", note)
         with running_app(Path(home), RAGQA_INDEXES=f"{home}/indexes") as address:

@@ -14,8 +14,9 @@ from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
+from ragqa.library.edits import read_edits
 from ragqa.library.register import compared, parts_of, register
-from ragqa.library.register_sheets import HEADS, merged, read_sheet, write_sheet
+from ragqa.library.register_sheets import HEADS, merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
@@ -122,21 +123,21 @@ def test_a_sheet_goes_out_and_its_edits_come_back(tmp_path, suffix):
     )
     file = tmp_path / f"register{suffix}"
     write_sheet(file, held, rows)
-    sheet = read_sheet(file)
+    sheet = read_edits(file, Handling)
     assert {name: row.now for name, row in sheet.items()} == {
         one.obligation_id: held.handling(one.obligation_id) for one in rows
     }
-    assert merged(held, sheet).n_taken == 0
+    assert merged(held, sheet)[1].n_taken == 0
     sheet[first.obligation_id] = replace(sheet[first.obligation_id], now=Handling("Ann", "done", "2026-03-01", "=1+1"))
     sheet[second.obligation_id] = replace(sheet[second.obligation_id], now=Handling("Eve"))
     sheet["0" * 12] = sheet[third.obligation_id]
     since = replace(
         held, handlings={**held.handlings, second.obligation_id: Handling("Dan"), fourth.obligation_id: Handling("Fay")}
     )
-    taken = merged(since, sheet)
+    now, taken = merged(since, sheet)
     assert taken.n_taken == 2
-    assert taken.register.handling(first.obligation_id) == Handling("Ann", "done", "2026-03-01", "=1+1")
-    assert taken.register.handling(fourth.obligation_id) == Handling("Fay")
+    assert now.handling(first.obligation_id) == Handling("Ann", "done", "2026-03-01", "=1+1")
+    assert now.handling(fourth.obligation_id) == Handling("Fay")
     assert [(one.field, one.here, one.there) for one in taken.conflicts] == [("owner", "Dan", "Eve")]
     assert taken.unknown == ("0" * 12,)
 
@@ -180,11 +181,11 @@ def test_five_hundred_rows_edited_and_saved_by_libreoffice_come_back_whole(tmp_p
         mine = {"status": "in progress", "due": "2028-01-31"}.get(FIELDS[n], "mine")
         since[ids[11 * n]] = replace(held.handling(ids[11 * n]), **{FIELDS[n]: mine})
     now = replace(held, handlings=since)
-    taken = merged(now, read_sheet(saved / file.name))
+    after, taken = merged(now, read_edits(saved / file.name, Handling))
     assert (taken.n_taken, len(taken.conflicts), taken.unknown) == (40, 5, ())
     assert {one.obligation_id for one in taken.conflicts} == {ids[11 * n] for n in range(5)}
     touched = {ids[11 * n] for n in range(45)}
-    assert {name: one for name, one in taken.register.handlings.items() if name not in touched} == {
+    assert {name: one for name, one in after.handlings.items() if name not in touched} == {
         name: one for name, one in handlings.items() if name not in touched
     }
     back = load_workbook(saved / file.name).active
@@ -202,14 +203,14 @@ def test_no_cell_is_a_formula(tmp_path):
     assert lines[1][HEADS.index("text")] == "'=HYPERLINK(1)"
     cells = load_workbook(tmp_path / "some.xlsx").active[2]
     assert {cell.data_type for cell in cells if cell.value} == {"s"}
-    assert read_sheet(tmp_path / "some.csv")[row.obligation_id].now.note == "-2"
+    assert read_edits(tmp_path / "some.csv", Handling)[row.obligation_id].now.note == "-2"
 
 
 @pytest.mark.parametrize(("name", "content"), [("a.csv", "id,owner\n1,2\n"), ("a.xlsx", "none"), ("a.csv", "")])
 def test_a_file_that_is_no_register_is_refused(tmp_path, name, content):
     (tmp_path / name).write_text(content)
     with pytest.raises(CorpusError):
-        read_sheet(tmp_path / name)
+        read_edits(tmp_path / name, Handling)
     with pytest.raises(CorpusError, match="ending in"):
         write_sheet(tmp_path / "a.txt", Register(), [])
 

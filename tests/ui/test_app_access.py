@@ -17,7 +17,7 @@ from ragqa.index import build_index
 from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.library.collection import make_collection
-from ragqa.library.register_sheets import SheetRow
+from ragqa.library.edits import SheetRow
 from ragqa.library.register_store import Handling, load
 from ragqa.library.upload import take
 from ragqa.records.store import RecordStore

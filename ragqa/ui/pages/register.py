@@ -15,9 +15,10 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
+from ragqa.library.edits import SheetRow, read_edits
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, states
-from ragqa.library.register_sheets import SheetRow, merged, read_sheet, write_sheet
+from ragqa.library.register_sheets import merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, up_to_date
 from ragqa.library.work_list import answers_before, work_list
 from ragqa.records.words import quantity
@@ -196,7 +197,7 @@ def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:
     shown: dict[str, Handling]
     typed: dict[tuple[str, str], str]
     shown, typed = st.session_state[_SEEN]
-    before, sheet = dict(typed), dict[str, SheetRow]()
+    before, sheet = dict(typed), dict[str, SheetRow[Handling]]()
     for n, values in st.session_state[key]["edited_rows"].items():
         for field in values.keys() & set(FIELDS):
             typed[ids[int(n)], field] = " ".join(without_controls(str(values[field] or "")).split())[:LONGEST]
@@ -208,14 +209,14 @@ def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:
         take_over(corpus, file, sheet, "", rows=sorted(sheet))
 
 
-def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow], name: str, **about: object) -> None:
+def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], name: str, **about: object) -> None:
     """Merges these rows into the register; says what came of it where that is more than asked (``name`` of a sheet)."""
     lines: list[str] = []
 
     def how(held: Register) -> Register:
-        taken = merged(held, sheet)
-        lines.extend(taken.lines(name))
-        return taken.register
+        after, taken = merged(held, sheet)
+        lines.extend(taken.words(name))
+        return after
 
     said: list[tuple[str, str]] = st.session_state.setdefault(_SAID, [])
     try:
@@ -253,7 +254,7 @@ def _sheets(held: Register, rows: Sequence[Obligation], corpus: str, file: Path)
         if sheet is not None:
             st.session_state["register_upload"] = turn + 1
             try:
-                found = _in_file(Path(sheet.name).suffix, sheet.getvalue(), read_sheet)
+                found = _in_file(Path(sheet.name).suffix, sheet.getvalue(), lambda path: read_edits(path, Handling))
                 take_over(corpus, file, found, sheet.name, files=[sheet.name])
             except RagqaError as error:
                 st.session_state[_SAID] = [(str(error), "bad")]
