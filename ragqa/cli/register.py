@@ -14,12 +14,13 @@ import typer
 from ragqa.cli.output import FittedTable, plain, stdout
 from ragqa.errors import ConfigError
 from ragqa.index import Index, open_index
+from ragqa.index.folders import index_names
 from ragqa.library import register_sheets as sheets
 from ragqa.library.changes import word_changes
 from ragqa.library.edits import read_edits
 from ragqa.library.register import Obligation, RowChange, register
 from ragqa.library.register_store import Handling, Register, change, renewed
-from ragqa.library.work_list import WorkItem, answers_before, work_list
+from ragqa.library.work_list import WorkItem, answers_before, gap_results, work_list
 from ragqa.records.store import RecordStore
 from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
@@ -127,7 +128,8 @@ def _changed(
 ) -> None:
     """Prints the work list, as far as these rows go."""
     answers = answers_before(index.manifest.name, index.manifest.corpus_sha256, RecordStore(paths.records))
-    items = [one for one in work_list(found, became, answers, index) if one.row.obligation_id in wanted]
+    gaps = gap_results(paths.home / "gaps" / index.manifest.name, index_names(paths.indexes))
+    items = [one for one in work_list(found, became, answers, index, gaps) if one.row.obligation_id in wanted]
     if as_json:
         typer.echo(json.dumps(list(map(_told, items)), ensure_ascii=False))
         return
@@ -143,6 +145,8 @@ def _changed(
         stdout().print(plain("  " + _marked(one)))
         if one.answers:
             stdout().print(plain(f"  answers: {' '.join(one.answers)}; their memos too"))
+        for policies, label in one.gaps.items():
+            stdout().print(plain(f"  gap result: {policies}, {label}"))
 
 
 def _marked(one: WorkItem) -> str:
@@ -162,6 +166,7 @@ def _told(one: WorkItem) -> dict[str, object]:
         "before": before,
         "after": after,
         "answers": one.answers,
+        "gaps": one.gaps,
         **row,
         **asdict(one.handling),
     }

@@ -6,12 +6,15 @@ that passage is the one that the row was added to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ragqa.errors import RecordError
+from ragqa.infra.journal import JOURNAL
 from ragqa.library.changes import Holdings, cited, renamed, stale
+from ragqa.library.gaps import GapRun, GapStore
 from ragqa.library.register import Obligation, RowChange, compared, register
 from ragqa.library.register_store import Handling, Register
 from ragqa.records.record import AnswerRecord
@@ -22,12 +25,16 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """A change of ``row``, the earlier one where it is gone; ``answers`` that rest on it are questions by record id."""
+    """A change of ``row``, the earlier one where it is gone, and what rests on it.
+
+    ``answers`` are questions by record id, ``gaps`` results of gap runs by the corpus of policies.
+    """
 
     row: Obligation
     change: RowChange
     handling: Handling
     answers: Mapping[str, str]
+    gaps: Mapping[str, str]
 
 
 def answers_before(corpus: str, corpus_sha256: str, store: RecordStore) -> Iterator[AnswerRecord]:
@@ -44,22 +51,46 @@ def answers_before(corpus: str, corpus_sha256: str, store: RecordStore) -> Itera
                     continue
 
 
+def gap_results(folder: Path, policies: Collection[str]) -> dict[str, dict[str, str]]:
+    """What the gap runs below this folder come to, by these corpora of policies and by row id. Raises as `GapStore`.
+
+    A person's label counts before the verifier's.
+    """
+    found = {}
+    for name in sorted(policies):
+        if (folder / name / JOURNAL).is_file():
+            store = GapStore(folder / name)
+            run = GapRun((), store.corrections)
+            found[name] = {row: str(run.label(gap)) for row, (gap, _) in store.known.items()}
+    return found
+
+
 def work_list(
-    found: Register, changes: Sequence[RowChange], answers: Iterable[AnswerRecord], index: Holdings
+    found: Register,
+    changes: Sequence[RowChange],
+    answers: Iterable[AnswerRecord],
+    index: Holdings,
+    gaps: Mapping[str, Mapping[str, str]],
 ) -> tuple[WorkItem, ...]:
     """The rows of these changes that are new, changed or gone, in their order, with what rests on each.
 
-    ``changes`` are all that became of the rows, ``index`` holds the corpus as it is now. Raises ModelError.
+    ``changes`` are all that became of the rows, ``index`` holds the corpus as it is now. Of ``gaps``, `gap_results`,
+    those of rows that were read again since do not count. Raises ModelError.
     """
     resting: dict[int, dict[str, str]] = {}
     for answer in answers:
         for place in _touched(answer, changes, index):
             resting.setdefault(place, {})[answer.record_id] = answer.question.title
     return tuple(
-        WorkItem(row, one, found.handling(row.obligation_id), resting.get(place, {}))
+        WorkItem(row, one, found.handling(row.obligation_id), resting.get(place, {}), _resting_gaps(one, gaps))
         for place, one in enumerate(changes)
         if one.what != "unchanged" and (row := one.after or one.before)
     )
+
+
+def _resting_gaps(one: RowChange, gaps: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    before, after = (row.obligation_id if row else "" for row in (one.before, one.after))
+    return {name: results[before] for name, results in gaps.items() if before in results and after not in results}
 
 
 def _touched(answer: AnswerRecord, changes: Sequence[RowChange], index: Holdings) -> set[int]:

@@ -12,8 +12,9 @@ from ragqa.cli import main
 from ragqa.corpus.demo import DEMOS
 from ragqa.index import build_index, open_index
 from ragqa.library import register_store as store
+from ragqa.library.gaps import GapRow, GapStore
 from ragqa.library.register import register
-from ragqa.library.work_list import answers_before, work_list
+from ragqa.library.work_list import answers_before, gap_results, work_list
 from ragqa.records.store import RecordStore
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
@@ -93,7 +94,19 @@ def test_the_planted_changes_are_found_with_what_rests_on_them_and_nothing_else(
     paths, index, file, kept = world
     found = store.change(file, lambda before: store.renewed(before, tuple(register(index.passages)))[0])
     answers = answers_before("rules", index.manifest.corpus_sha256, RecordStore(paths.records))
-    items = work_list(found, found.changes(), answers, index)
+    folder = paths.home / "gaps" / "rules"
+    now, then = found.rows, [one.row for one in found.past]
+    for policies, rows in {"ours": then, "read again": [*then, *now], "hidden": then}.items():
+        (folder / policies).mkdir(parents=True)
+        gaps = GapStore(folder / policies)
+        for row in rows:
+            gaps.put(GapRow(row, "covered"), "")
+        gaps.close()
+    results = gap_results(folder, ("ours", "read again", "rules"))
+    items = work_list(found, found.changes(), answers, index, results)
+    for one in items:
+        resting = {"new": [], "changed": ["ours"], "gone": ["ours", "read again"]}[one.change.what]
+        assert one.gaps == dict.fromkeys(resting, "covered")
     told = {(one.change.what, one.row.number): one for one in items}
     assert sorted((one.change.what, one.row.number) for one in items) == sorted(
         (what, number) for what, number, _ in PLAN["planted"]

@@ -20,7 +20,7 @@ from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, states
 from ragqa.library.register_sheets import merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, up_to_date
-from ragqa.library.work_list import answers_before, work_list
+from ragqa.library.work_list import answers_before, gap_results, work_list
 from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
@@ -89,7 +89,8 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
     if view == _VIEWS[1]:
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))
         with st.spinner("Looking for answers that rest on what changed"):
-            st.html(work_html(work_list(held, changes, answers, index), corpus, n_versions=len(versions)))
+            gaps = gap_results(paths.home / "gaps" / corpus, resources.index_names(paths))
+            st.html(work_html(work_list(held, changes, answers, index, gaps), corpus, n_versions=len(versions)))
         return
     found = matching(held, changes, _wanted(held))
     after = min(int(st.session_state.get(_AFTER, 0)), max(0, len(found) - 1) // PAGE * PAGE)
