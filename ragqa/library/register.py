@@ -148,7 +148,7 @@ def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
 def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> Span | None:
     """The subject without its relative clause; of a passive the one by whom it is done, None where nobody is named."""
     after = [token for token in tokens[modal + 1 :] if token.lower not in {"not", "only", "also"}]
-    is_passive = len(after) > 1 and after[0].lower in BE and is_participle(after[1].lower)
+    is_passive = len(after) > 1 and after[0].lower in BE and (is_participle(after[1].lower) or after[1].tag == "verb")
     if tokens[modal].lower in BE or is_passive:
         by = next((n for n, token in enumerate(after) if token.lower == "by"), None)
         if by is None or by + 1 >= len(after) or after[by + 1].tag not in {"det", "word"}:
