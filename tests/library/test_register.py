@@ -2,9 +2,13 @@
 
 import csv
 import json
+import random
 import shutil
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +25,7 @@ from ragqa.library.register_sheets import HEADS, merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
+from tests.support.killed import in_a_process
 
 TEXT = (
     '"Client" means a person. Where a firm holds money, it must within two days:\n(a) tell the Client; and\n'
@@ -270,6 +275,44 @@ def test_what_is_noted_is_added_to_the_file_and_a_line_that_was_half_written_is_
     change(file, lambda held: replace(held, handlings={}))
     file.write_bytes(file.read_bytes() + b" ")  # as if another process had written it
     assert load(file).handlings == {}
+
+
+def test_nothing_that_was_noted_is_lost_to_twenty_kills_nor_to_a_second_writer(tmp_path):
+    file, rows, moments = tmp_path / "some.jsonl", rows_of(), random.Random(37)
+    change(file, lambda held: renewed(held, rows)[0])
+
+    def work(turn, say):
+        for n in range(40):
+            change(file, noted(rows[n % 3].obligation_id, f"{turn}, {n}"))
+            some = rows[: 3 + n % 8 // 4]
+            if n % 4 == 3:
+                change(file, lambda held, some=some: renewed(held, some)[0])  # a version is written whole
+            say(n)
+
+    for turn in range(1, 21):
+        said = in_a_process(partial(work, turn), after=turn, moments=moments).said
+        kept = load(file)
+        for n in said[-3:]:  # what was said is there, or what the row was noted with next
+            assert kept.handling(rows[n % 3].obligation_id).note in {f"{turn}, {n}", f"{turn}, {n + 3}"}
+        assert kept.rows[:3] == rows[:3]
+    change(file, lambda held: replace(held, handlings={}))
+
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(subprocess.run, [sys.executable, "-c", _WRITER, str(file)], check=True)
+        for n in range(30):
+            change(file, noted(f"mine {n}", "x"))
+        other.result()
+    assert len(load(file).handlings) == 60
+
+
+_WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from ragqa.library.register_store import Handling, change
+for n in range(30):
+    change(Path(sys.argv[1]), lambda held: replace(held, handlings={**held.handlings, f"other {n}": Handling("Eve")}))
+"""
 
 
 def test_the_register_knows_what_it_held_at_every_version(tmp_path):
