@@ -50,7 +50,7 @@ def test_a_row_is_noted_on_in_place_and_a_conflict_is_said(world, browser, tmp_p
         page.get_by_text("Rows 1 to 3 of 3").wait_for()
         settle(page)
         page.wait_for_timeout(1_500)  # the table draws after the page
-        page.locator("[data-testid=glide-cell-2-2]").get_by_text("A report after 48 hours").wait_for(state="attached")
+        page.locator("[data-testid=glide-cell-1-2]").get_by_text("A report after 48 hours").wait_for(state="attached")
         first, second = (row.obligation_id for row in matching(load(file), (), Wanted("hours 6.1.1"))[:2])
         write(page, 0, "owner", "Ben", lambda: load(file).handling(first) == Handling("Ben"))
         note = "<b>see</b> the plan"
