@@ -1,5 +1,6 @@
 """The page of the register by Streamlit's own tester: filters, a new version, who may note, text that stays text."""
 
+import csv
 from dataclasses import replace
 from html import unescape
 
@@ -8,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragqa.index import build_index, open_index
 from ragqa.library import register_store as store
+from ragqa.library.register_sheets import write_sheet
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from tests.support.fakes import FakeEncoder
@@ -78,6 +80,26 @@ def test_rows_are_found_by_words_party_strength_and_status_and_a_new_version_is_
     at = page()
     at.selectbox(key="register_state").set_value("gone").run()
     assert "Rows 1 to 1 of 1, 2 in the register" in told(at)[1]
+
+
+def test_an_edited_sheet_comes_back_and_its_conflict_is_said(file, tmp_path):
+    page()
+    held = store.load(file)
+    first, second = (row.obligation_id for row in held.rows[:2])
+    sheet = tmp_path / "edited.csv"
+    write_sheet(sheet, held, held.rows)
+    lines = list(csv.reader(sheet.read_text(encoding="utf-8-sig").splitlines()))
+    owner = lines[0].index("owner")
+    lines[1][owner], lines[2][owner] = "Ann", "Eve"
+    with sheet.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows(lines)
+    store.change(file, lambda one: replace(one, handlings={second: store.Handling("Zoe")}))
+    at = page()
+    at.file_uploader(key="register_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
+    html = unescape(told(at)[0])
+    assert "edited.csv: 1 fields taken over, 1 conflicts" in html
+    assert "owner: 'Zoe' stays, not 'Eve'" in html
+    assert {name: one.owner for name, one in store.load(file).handlings.items()} == {first: "Ann", second: "Zoe"}
 
 
 def test_a_corpus_that_is_not_there_is_said(file):

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from ragqa.corpus.documents.kinds import members
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
@@ -34,6 +35,7 @@ from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go
 
 PAGE: Final = 50  # rows at a time
+SHEET_MB: Final = 50  # of a sheet that comes back
 LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # of the rows of the table: how they were dealt with when it was drawn, what was typed
@@ -251,18 +253,27 @@ def _sheets(held: Register, rows: Sequence[Obligation], corpus: str, file: Path)
         if not access.gate().may(Act.REGISTER, corpus):
             return
         turn = st.session_state.setdefault("register_upload", 0)
-        sheet = st.file_uploader("The same sheet, edited", ["xlsx", "csv"], key=f"register_in_{turn}")
+        sheet = st.file_uploader(
+            "The same sheet, edited", ["xlsx", "csv"], key=f"register_in_{turn}", max_upload_size=SHEET_MB
+        )
         if sheet is not None:
             st.session_state["register_upload"] = turn + 1
             try:
-                found = _in_file(Path(sheet.name).suffix, sheet.getvalue(), lambda path: read_edits(path, Handling))
+                access.gate().spend_upload(sheet.size)
+                found = _in_file(Path(sheet.name).suffix, sheet.getvalue(), _read)
                 take_over(corpus, file, found, sheet.name, files=[sheet.name])
             except RagqaError as error:
                 st.session_state[_SAID] = [(str(error), "bad")]
             finally:
                 let_go([sheet])
-            st.rerun(scope="fragment")
+            st.rerun()
         st.caption("Owner, status, due day, note and reason are taken over row by row; conflicts are shown.")
+
+
+def _read(path: Path) -> dict[str, SheetRow[Handling]]:
+    if path.suffix.lower() == ".xlsx":
+        members(path)  # refuses one that would not fit when it is unpacked
+    return read_edits(path, Handling)
 
 
 def _written(held: Register, rows: tuple[Obligation, ...], corpus: str, suffix: str) -> bytes:
