@@ -19,6 +19,7 @@ from ragqa.ui.pages.evaluation.page import evaluation_page
 from ragqa.ui.pages.library import library_page
 from ragqa.ui.pages.reader import reader_page
 from ragqa.ui.pages.records import records_page
+from ragqa.ui.pages.register import register_page
 from ragqa.ui.pages.sweep import sweep_page
 from ragqa.ui.serving import lifespan, middleware, routes
 from ragqa.ui.state.resources import ICON, style
@@ -42,6 +43,7 @@ def draw() -> None:
         (Act.CHECK, st.Page(check_page, title="Check", icon=":material/fact_check:", url_path="check")),
         (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
         (Act.READ, st.Page(reader_page, title="Read", icon=READ, url_path="read", visibility=shown)),
+        (Act.READ, st.Page(register_page, title="Register", url_path="register", visibility="hidden")),
         (Act.READ, st.Page(records_page, title="History", icon=":material/history:", url_path="records")),
     ]
     measuring, making = "evaluate", "dataset"  # addresses stay, whatever a page is called

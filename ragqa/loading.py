@@ -58,6 +58,10 @@ class Models:
         """What reads the pairs that verdicts rest on."""
         return self.verdicts or self.entailment
 
+    def scorer(self, config: ScoringConfig) -> RepassScorer:
+        """What scores and judges by them; cheap."""
+        return RepassScorer(self.entailment, self.coverage, self.obligations, config, self.sentences, self.reader)
+
     @property
     def infos(self) -> dict[str, ModelInfo]:
         """What a record says about them, by role."""

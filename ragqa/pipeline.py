@@ -192,8 +192,7 @@ def assemble(
     ``retrievers`` are further ones, or what makes them of the index. Raises ConfigError where a weight is of a ranking
     that the index lacks, or one of ``retrievers`` has none; IndexMismatchError as `retrievers_for`.
     """
-    read_by = (models.entailment, models.coverage, models.obligations)
-    scorer = RepassScorer(*read_by, config.scoring, models.sentences, models.reader)
+    scorer = models.scorer(config.scoring)
     manifest = index.manifest
     own = [_retriever(retriever, index) for retriever in retrievers]
     names = [retriever.name for retriever in own]

@@ -64,7 +64,7 @@ HOMES = {
     "libzim": {"corpus"},
     **{library: {"corpus"} for library in ("lxml", "pypdfium2", "pdfplumber")},
     "docx": {"corpus", "records"},
-    "openpyxl": {"corpus", "records", "library"},
+    "openpyxl": {"corpus", "records", "infra"},
     "faiss": {"retrieval"},
     "bm25s": {"retrieval"},
     "rank_bm25": {"retrieval", "evaluation"},

@@ -1,4 +1,4 @@
-"""`ragqa serve | ask | check | score | tune | models | index | register | case | records | audit | keys | mcp | …`.
+"""`ragqa serve | ask | check | score | tune | models | index | register | gaps | case | records | audit | keys | …`.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -54,6 +54,11 @@ COMMANDS: Final = {
         "register",
         "obligations_of",
         "Register the obligations of a corpus: a row for each sentence or item that obliges, with who and by when.",
+    ),
+    "gaps": (
+        "gaps",
+        "gaps",
+        "Hold a corpus's obligations against policies: covered, partly, conflicts, not found, with the words of both.",
     ),
     "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
     "case": ("case", "app", "Cases: items, notes, tasks; submit them, and decide on what others submit."),

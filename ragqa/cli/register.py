@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +13,16 @@ import typer
 
 from ragqa.cli.output import FittedTable, plain, stdout
 from ragqa.errors import ConfigError
-from ragqa.index import open_index
-from ragqa.infra.files import locked
+from ragqa.index import Index, open_index
+from ragqa.index.folders import index_names
 from ragqa.library import register_sheets as sheets
-from ragqa.library.register import Obligation, register
+from ragqa.library.changes import word_changes
+from ragqa.library.edits import read_edits
+from ragqa.library.register import Obligation, RowChange, register
+from ragqa.library.register_store import Handling, Register, change, renewed
+from ragqa.library.work_list import WorkItem, answers_before, gap_results, work_list
+from ragqa.records.store import RecordStore
+from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 
 SHOWN = 40  # rows printed
@@ -24,12 +31,19 @@ SHOWN = 40  # rows printed
 def obligations_of(
     corpus: Annotated[str, typer.Argument(help="Corpus, as listed by `ragqa index list`.")],
     document: Annotated[list[str] | None, typer.Option(help="Document id; repeat for several; default: all.")] = None,
+    chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write the rows to, as an Excel sheet.")] = None,
     take: Annotated[
         Path | None,
         typer.Option(help="Sheet written earlier: its owners, statuses, due days and notes are taken over."),
     ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="List what the new version changed, and what rests on it.")
+    ] = False,
+    since: Annotated[
+        int, typer.Option(min=0, help="Version of the register that --changes compares with; 0: the last but one.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON and nothing else.")] = False,
 ) -> None:
     """Register the obligations of a corpus: a row for each sentence or item that obliges, with who and by when.
@@ -38,35 +52,27 @@ def obligations_of(
     in RAGQA_HOME/registers.
     """
     paths = Paths.from_env()
-    passages = open_index(corpus, paths.indexes).passages
-    known = {passage.document_id for passage in passages}
-    unknown = [one for one in document or () if one not in known]
-    if unknown:
-        msg = f"expected a document of {corpus!r}, found {unknown[0]!r}; choose one of: {', '.join(sorted(known)[:10])}"
-        raise ConfigError(msg)
-    file = paths.registers / f"{corpus}.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    msg = f"expected to be alone with the register of {corpus!r}, found another ragqa at it; try again when it is done"
-    with locked(file.with_suffix(".lock"), lambda: ConfigError(msg)):
-        before = sheets.load(file)
-        found, changes = sheets.renewed(before, tuple(register(passages)))
-        lines = []
+    index = open_index(corpus, paths.indexes)
+    lines: list[str] = []
+
+    def how(before: Register) -> Register:
+        found, became = renewed(before, tuple(register(index.passages)), index.manifest.corpus_sha256)
         if before.rows:
-            counts = Counter(change.what for change in changes)
+            counts = Counter(one.what for one in became)
             lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
         if take:
-            taken = sheets.merged(found, sheets.read_sheet(take))
-            found = taken.register
-            lines.append(
-                f"{take.name}: {taken.n_taken:,} fields taken over, {len(taken.conflicts):,} conflicts, "
-                f"{len(taken.unknown):,} rows that are not in the register"
-            )
-            lines += [
-                f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
-                for one in taken.conflicts
-            ]
-        sheets.save(file, found)
-    rows = [row for row in found.rows if not document or row.document_id in document]
+            found, taken = sheets.merged(found, read_edits(take, Handling))
+            lines.extend(taken.words(take.name))
+        return found
+
+    found = change(paths.registers / f"{corpus}.jsonl", how)
+    rows = part_of(found.rows, document, chapter)
+    if changes:
+        became = found.changes(since)
+        known = (row for one in became if (row := one.after or one.before))
+        wanted = {row.obligation_id for row in part_of(list(known), document, chapter)}
+        _changed(found, became, index, paths, wanted, as_json=as_json)
+        return
     for path in filter(None, (csv, xlsx)):
         sheets.write_sheet(path, found, rows)
         lines.append(f"{len(rows):,} rows are in {path}")
@@ -81,6 +87,28 @@ def obligations_of(
         stdout().print(plain(line))
 
 
+def part_of(
+    rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
+) -> list[Obligation]:
+    """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
+    for named, has in ((document, _in_document), (chapter, _in_chapter)):
+        for one in named or ():
+            if not any(has(row, one) for row in rows):
+                known = ", ".join(dict.fromkeys(row.document_id for row in rows))
+                msg = f"expected a document or chapter with obligations, found {one!r}; choose one of: {known[:300]}"
+                raise ConfigError(msg)
+        rows = [row for row in rows if not named or any(has(row, one) for one in named)]
+    return list(rows)
+
+
+def _in_document(row: Obligation, document: str) -> bool:
+    return row.document_id == document
+
+
+def _in_chapter(row: Obligation, chapter: str) -> bool:
+    return f"{row.number}.".startswith(f"{chapter.rstrip('.')}.")
+
+
 def _table(rows: list[Obligation]) -> FittedTable:
     counts = Counter(row.strength for row in rows)
     words = ", ".join(f"{count:,} {strength}" for strength, count in counts.most_common())
@@ -93,3 +121,52 @@ def _table(rows: list[Obligation]) -> FittedTable:
         party, deadline = (span.text if span else "" for span in (row.parts.party, row.parts.deadline))
         table.add_row(row.number, str(row.strength), plain(party, 60), plain(deadline, 60), plain(row.text, 300))
     return table
+
+
+def _changed(
+    found: Register, became: tuple[RowChange, ...], index: Index, paths: Paths, wanted: set[str], *, as_json: bool
+) -> None:
+    """Prints the work list, as far as these rows go."""
+    answers = answers_before(index.manifest.name, index.manifest.corpus_sha256, RecordStore(paths.records))
+    gaps = gap_results(paths.home / "gaps" / index.manifest.name, index_names(paths.indexes))
+    items = [one for one in work_list(found, became, answers, index, gaps) if one.row.obligation_id in wanted]
+    if as_json:
+        typer.echo(json.dumps(list(map(_told, items)), ensure_ascii=False))
+        return
+    counts = Counter(one.change.what for one in items)
+    told = ", ".join(f"{counts[what]:,} {what}" for what in ("new", "changed", "gone"))
+    n_answers = len({name for one in items for name in one.answers})
+    stdout().print(plain(f"Version {len(found.versions)}: {told}. {quantity(n_answers, 'kept answer')} to look at."))
+    for one in items:
+        row, who = one.row, ", ".join(filter(None, (one.handling.owner, one.handling.status)))
+        stdout().print(
+            plain(f"\n{one.change.what} {row.title or row.document_id} {row.number}" + (f" ({who})" if who else ""))
+        )
+        stdout().print(plain("  " + _marked(one)))
+        if one.answers:
+            stdout().print(plain(f"  answers: {' '.join(one.answers)}; their memos too"))
+        for policies, label in one.gaps.items():
+            stdout().print(plain(f"  gap result: {policies}, {label}"))
+
+
+def _marked(one: WorkItem) -> str:
+    """The row, in a changed one the words that are gone as [-words-], those that are new as {+words+}."""
+    before, after = one.change.before, one.change.after
+    pieces = []
+    for gone, new in word_changes(before.text, after.text) if before and after else [(one.row.text, one.row.text)]:
+        pieces += [new] if gone == new else [f"[-{gone}-]"] * bool(gone) + [f"{{+{new}+}}"] * bool(new)
+    return " ".join(pieces)
+
+
+def _told(one: WorkItem) -> dict[str, object]:
+    before, after = ((row.text if row else "") for row in (one.change.before, one.change.after))
+    row = {name: value for name, value in asdict(one.row).items() if name != "text"}
+    return {
+        "what": one.change.what,
+        "before": before,
+        "after": after,
+        "answers": one.answers,
+        "gaps": one.gaps,
+        **row,
+        **asdict(one.handling),
+    }

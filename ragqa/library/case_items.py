@@ -16,7 +16,7 @@ from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL, Journal, digest
 from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
 from ragqa.library.document import document_at, documents_of
-from ragqa.library.register_sheets import Register, load
+from ragqa.library.register_store import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
 from ragqa.records.words import cut, quantity

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -75,6 +76,13 @@ def compared(document_id: str, version: int, before: Sequence[Passage], after: S
     kept = {one.passage_id for one in came}
     found += [PassageChange(one.passage_id, one.number, one.text, "") for one in left if one.passage_id not in kept]
     return DocumentChange(document_id, "replaced", version, len(same), len(texts), tuple(found))
+
+
+def word_changes(before: str, after: str) -> tuple[tuple[str, str], ...]:
+    """Both texts cut where they differ: runs of words that both have, twice; else what is gone and what is new."""
+    was, now = before.split(" "), after.split(" ")
+    cuts = SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
+    return tuple((" ".join(was[i:j]), " ".join(now[k:m])) for _, i, j, k, m in cuts)
 
 
 def renamed(before: Sequence[Passage], after: Sequence[Passage]) -> dict[str, str]:

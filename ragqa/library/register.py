@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ragqa.english.clauses import leading_clause, main_modal, opens_clause
 from ragqa.english.phrases import (
     AUXILIARIES,
     BE,
     DETERMINERS,
-    MODALS,
     PREPOSITIONS,
     PRONOUNS,
     WH,
@@ -127,8 +127,7 @@ def _id_of(passage: Passage, text: str) -> str:
 def parts_of(text: str) -> Parts:
     """What the sentence says of who must act, by when and under which condition."""
     tokens = ParsedSentence(text).tokens
-    leading = _leading_clause(text, tokens)
-    modal = next((n for n, token in enumerate(tokens) if token.start >= leading and _is_main(tokens, n)), None)
+    leading, modal = leading_clause(text, tokens), main_modal(text, tokens)
     condition = _span(text, 0, leading) if leading else None
     if modal is None:
         return Parts(None, _deadline(text), condition)
@@ -137,43 +136,10 @@ def parts_of(text: str) -> Parts:
     return Parts(_party(text, tokens, modal, leading), _deadline(text), condition)
 
 
-def _is_modal(token: TaggedWord) -> bool:
-    return token.lower in MODALS or token.lower in BE
-
-
-def _is_main(tokens: Sequence[TaggedWord], n: int) -> bool:
-    """Whether a modal verb stands here whose subject is not a relative pronoun: not "facts that would"."""
-    return _is_modal(tokens[n]) and not (n and tokens[n - 1].lower in {"that", "which", "who"})
-
-
-def _opens_clause(token: TaggedWord) -> bool:
-    """Whether a conjunction such as "if" or "where" stands here; those that join or relate open no condition."""
-    return token.lower in {"if", "when", "where", "unless", "until", "while"}
-
-
-def _leading_clause(text: str, tokens: Sequence[TaggedWord]) -> int:
-    """Where the clause before the main clause ends; 0 where none stands there.
-
-    It ends at the first comma after which a subject and its modal verb stand without another comma or clause between.
-    """
-    is_opened = any(_opens_clause(token) or token.tag == "prep" for token in tokens[:1])
-    if not is_opened and not any(token.lower == "to" for token in tokens[1:2]):  # "Subject to", "Pursuant to"
-        return 0
-    for n, token in enumerate(tokens):
-        if token.text != ",":
-            continue
-        for follower in tokens[n + 1 :]:
-            if _is_modal(follower):
-                return token.start
-            if follower.tag in {"link", "wh", "mark", "verb"} or (follower is tokens[n + 1] and follower.tag == "prep"):
-                break
-    return 0
-
-
 def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
     """The clause after the verb that a conjunction opens, to the next mark."""
     for token in tokens:
-        if _opens_clause(token):
+        if opens_clause(token):
             end = _TO_CLAUSE_END.search(text, token.end)
             return _span(text, token.start, end.start() if end else len(text))
     return None
@@ -182,7 +148,7 @@ def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
 def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> Span | None:
     """The subject without its relative clause; of a passive the one by whom it is done, None where nobody is named."""
     after = [token for token in tokens[modal + 1 :] if token.lower not in {"not", "only", "also"}]
-    is_passive = len(after) > 1 and after[0].lower in BE and is_participle(after[1].lower)
+    is_passive = len(after) > 1 and after[0].lower in BE and (is_participle(after[1].lower) or after[1].tag == "verb")
     if tokens[modal].lower in BE or is_passive:
         by = next((n for n, token in enumerate(after) if token.lower == "by"), None)
         if by is None or by + 1 >= len(after) or after[by + 1].tag not in {"det", "word"}:

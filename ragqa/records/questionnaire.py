@@ -10,24 +10,22 @@ import io
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
-from zipfile import BadZipFile
+from typing import Any, Final, Protocol
 
 from ragqa.corpus.documents.sheets import decoded
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.infra.cleaning import cell, writable
 from ragqa.infra.files import replacing
+from ragqa.infra.sheets import Value, open_book, put
 from ragqa.records.memo import rules_of, trust_marks
 from ragqa.records.view import View, shown
 from ragqa.records.words import headline, short_name
 
-Value: TypeAlias = str | float
 HEADS: Final = tuple(
     f"ragqa {name}" for name in ("result", "answer", "rules", "verdicts", "confidence", "RePASs", "record")
 )
 QUESTION: Final = "question"
 HEAD_ROWS: Final = 20  # in which the heads of the columns are looked for
-LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
 _WIDE: Final = 60  # characters, the column of answers in a workbook; others a third
 
 
@@ -192,12 +190,9 @@ class _Book:
     """The first sheet of a workbook that has the head of the questions, or else the first; the others stay."""
 
     def __init__(self, file: Path, head: str) -> None:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
-
         try:
-            self._book, computed = load_workbook(file), load_workbook(file, data_only=True)
-        except (InvalidFileException, BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError) as error:
+            self._book, computed = open_book(file), open_book(file, data_only=True)
+        except ValueError as error:
             msg = f"expected a whole workbook, found {file.name}, which is damaged; open it in Excel and save it again"
             raise QuestionError(msg) from error
         wanted = head.strip().casefold()
@@ -223,10 +218,8 @@ class _Book:
         for column, value in values.items():
             for sheet in (self._sheet, self._computed):
                 place = sheet.cell(row, column)
-                place.value = writable(value)[:LONGEST_CELL] if isinstance(value, str) else value
+                put(place, value)
                 if isinstance(value, str):
-                    place.data_type = "s"  # whatever it begins with
-                    place.quotePrefix = int(cell(value) != value)
                     place.alignment = Alignment(wrap_text=True, vertical="top")
             if value in HEADS:
                 width = _WIDE if value == HEADS[1] else _WIDE // 3

@@ -8,7 +8,7 @@ from ragqa.index import build_index, open_index
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library.case_items import ItemLooker
 from ragqa.library.register import Obligation
-from ragqa.library.register_sheets import Handling, Register, save
+from ragqa.library.register_store import Handling, Register, save
 from ragqa.records.sign_off import changes
 from ragqa.records.store import RecordStore
 from ragqa.settings.config import IndexingConfig

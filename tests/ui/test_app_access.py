@@ -17,6 +17,8 @@ from ragqa.index import build_index
 from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.library.collection import make_collection
+from ragqa.library.edits import SheetRow
+from ragqa.library.register_store import Handling, load
 from ragqa.library.upload import take
 from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
@@ -25,6 +27,7 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
+from ragqa.ui.pages.register import take_over
 from ragqa.ui.shared import forget
 from ragqa.ui.state.desk import case_desk
 from ragqa.ui.state.run import Run
@@ -151,6 +154,7 @@ def _script(page, guarded):
     from ragqa.ui.pages import compare as compare_page
     from ragqa.ui.pages import dataset as dataset_page
     from ragqa.ui.pages import records as records_page
+    from ragqa.ui.pages import register as register_page
     from ragqa.ui.pages import sweep as sweep_page
     from ragqa.ui.pages.evaluation import page as evaluation_page
 
@@ -162,6 +166,7 @@ def _script(page, guarded):
         "library": library.library_page,
         "read": reader.reader_page,
         "records": records_page.records_page,
+        "register": register_page.register_page,
         "evaluate": evaluation_page.evaluation_page,
         "dataset": dataset_page.dataset_page,
     }
@@ -240,6 +245,8 @@ ADDRESSES = {
     "a closed corpus read": ("read", "bob", {"corpus": "closed"}),
     "a closed corpus searched": ("read", "carl", {"corpus": "closed", "find": "must"}),
     "a closed corpus by a document": ("read", "rita", {"corpus": "closed", "document": "rules.md"}),
+    "a closed corpus's register": ("register", "bob", {"corpus": "closed"}),
+    "a register as nobody": ("register", "", {"corpus": "open"}),
     "a closed corpus by a path": ("read", "bob", {"corpus": "../indexes/closed"}),
     "a closed corpus asked": ("ask", "bob", {"q": "Who must act?", "corpus": "closed"}),
     "a closed corpus checked": ("check", "bob", {"text": "A firm must act.", "corpus": "closed"}),
@@ -318,6 +325,18 @@ def test_a_forged_message_reaches_nothing(world, how):
     new = [index for name, index in records(world).items() if name not in asked]
     assert set(new) <= {"open"}  # what is not offered is not asked; the first that is may be
     assert not new or who != "rita"
+
+
+def test_a_reader_sees_a_register_and_notes_nothing(world):
+    file = world.paths.registers / "open.jsonl"
+    assert "1 in the register" in told(opened("register", "rita", {"corpus": "open"}))
+    (row,) = load(file).rows
+    for who, owner in (("rita", ""), ("bob", "Bob")):
+        with access.acting(as_(who)):
+            take_over("open", file, {row.obligation_id: SheetRow(Handling("Bob"), Handling())}, "")
+        assert load(file).handling(row.obligation_id).owner == owner
+    acts = [(one["act"], one["email"][:3]) for one in world.log.entries()]
+    assert acts[-2:] == [("refusal", "rit"), ("register", "bob")]
 
 
 def test_there_are_at_least_forty():

@@ -289,6 +289,7 @@ PAGES = {  # every address there ever was, and what makes it worth looking at
     "compare": compared,
     "sweep": swept,
     "library": lambda page: page.get_by_role("heading", name="Library").wait_for(),
+    "register?corpus=rulebook": lambda page: page.locator("[data-testid=stDataFrame] canvas").first.wait_for(),
     "records": lambda page: page.locator(".rq-table a").first.wait_for(),
     "records?cases=1": filed,
     "evaluate": lambda page: page.get_by_role("combobox").first.wait_for(),

@@ -10,15 +10,14 @@ from statistics import fmean
 from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
 from ragqa.lab.claims import Claim, ClaimedPassage, Gap, PolicyText
-from ragqa.scoring.repass.breakdown import source_premises
-from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
-from ragqa.scoring.strength import strength_of
-from ragqa.scoring.verdicts.judge import Judge
+from ragqa.scoring.policies import cover_of_all, judge_of, policy_verdicts
+from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.types import AnswerSentence, Passage
-from ragqa.types.scores import Cover, ObligationVerdict, Premise, ScoringMode, SentenceVerdict, Verdict
+from ragqa.types.scores import Cover, ObligationVerdict, SentenceVerdict, Verdict
 
 LABELS: tuple[str, ...] = ("supported", "contradicted", "unsupported")
 GAP_LABELS: tuple[str, ...] = ("covered", "partly", "conflicts", "absent")
+_LABEL_OF = dict(zip((Cover.COVERED, Cover.IN_PART, Cover.IN_CONFLICT, Cover.NOT_COVERED), GAP_LABELS, strict=True))
 NAMED = 0.5  # share of a missing part's words that the words named as missing must have
 
 
@@ -66,42 +65,18 @@ def judge_claims(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> It
 
 
 def judge_gaps(gaps: Iterable[Gap], scorer: RepassScorer) -> Iterator[list[JudgedPolicy]]:
-    """The policies of each rule: its sentences that oblige, or all where none does, against the policy's sentences."""
+    """The policies of each rule, as `ragqa gaps` reads those that it finds. Raises ScoringError."""
     for gap in gaps:
-        source = Passage(gap.id, gap.id, gap.rule)
-        judge = judge_of([source], scorer)
-        rules = [one for one in judge.premises if strength_of(one.text).binds] or list(judge.premises)
-        yield [_judged_policy(gap, policy, rules, judge, scorer) for policy in gap.texts]
+        sentences = [[span.text for span in split_sentences(policy.text)] for policy in gap.texts]
+        found = policy_verdicts(Passage(gap.id, gap.id, gap.rule), sentences, scorer)
+        yield [_judged_policy(gap, policy, verdicts) for policy, verdicts in zip(gap.texts, found, strict=True)]
 
 
-def judge_of(passages: Sequence[Passage], scorer: RepassScorer) -> Judge:
-    """The judge of these passages, as the scorer makes it for an answer."""
-    premises = source_premises(passages, ScoringMode.PAPER, scorer.config.sentence_splitter)
-    return Judge(premises, passages, scorer.config, CosineOf(scorer.encoder) if scorer.encoder else None)
-
-
-def _judged_policy(
-    gap: Gap, policy: PolicyText, rules: Sequence[Premise], judge: Judge, scorer: RepassScorer
-) -> JudgedPolicy:
-    spans = split_sentences(policy.text)
-    said = [(n, AnswerSentence(span.text, span.start, span.end)) for n, span in enumerate(spans)]
-    pairs = list(dict.fromkeys(pair for rule in rules for pair in judge.obligation_looks(rule, said)))
-    table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
-    found = [judge.obligation(n, rule, said, table) for n, rule in enumerate(rules)]
-    missing = read(" ".join(span.text for one in found for span in one.missing)).content
+def _judged_policy(gap: Gap, policy: PolicyText, verdicts: Sequence[ObligationVerdict]) -> JudgedPolicy:
+    missing = read(" ".join(span.text for one in verdicts for span in one.missing)).content
     wanted = [read(part.text).content for part in gap.parts if part.key in policy.missing]
     named = all(len(words & missing) >= NAMED * len(words) for words in wanted)
-    return JudgedPolicy(policy, label_of(found), bool(wanted) and named)
-
-
-def label_of(verdicts: Sequence[ObligationVerdict]) -> str:
-    """What the verdicts on a rule's obligations come to, as one of `GAP_LABELS`."""
-    covers = {one.cover for one in verdicts}
-    if Cover.IN_CONFLICT in covers:
-        return "conflicts"
-    if covers == {Cover.COVERED}:
-        return "covered"
-    return "absent" if covers == {Cover.NOT_COVERED} else "partly"
+    return JudgedPolicy(policy, _LABEL_OF[cover_of_all(verdicts)], bool(wanted) and named)
 
 
 @dataclass(frozen=True, slots=True)

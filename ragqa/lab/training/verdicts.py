@@ -10,7 +10,8 @@ import numpy as np
 
 from ragqa.errors import ConfigError
 from ragqa.lab.claims import ClaimedPassage
-from ragqa.lab.training.claim_verdicts import LABELS, judge_of
+from ragqa.lab.training.claim_verdicts import LABELS
+from ragqa.scoring.policies import judge_of
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts.belief import Calibration, Look, belief, features, probabilities
 from ragqa.types import AnswerSentence, Passage

@@ -76,7 +76,7 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
             clashing.append(part)
         elif said.entailment >= TOLD:
             told.append(part)
-            missing += _numbers_missing(part)
+            missing += numbers_missing(part)
         else:
             missing.append(part.span)
     if clashing:
@@ -97,7 +97,7 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
     )
 
 
-def _numbers_missing(part: ReadPart) -> list[Span]:
+def numbers_missing(part: ReadPart) -> list[Span]:
     """Periods, amounts and dates of a part that what is read of the answer does not have."""
     wanted, told = read(part.span.text), read(part.evidence)
     found = [

@@ -35,6 +35,7 @@ class Act(StrEnum):
     RECORD = "record"  # a note on one of their own, or its deletion
     CASE = "case"  # made, added to, shared, submitted
     REVIEW = "review"  # a decision on what another person submitted
+    REGISTER = "register"  # who deals with an obligation, and how far that is
     PRESET = "preset"
     UPLOAD = "upload"
     INDEX = "index"
@@ -57,7 +58,7 @@ class Act(StrEnum):
 LEAST: Final = {
     Act.READ: Role.READER,
     **dict.fromkeys((Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK), Role.ANALYST),
-    **dict.fromkeys((Act.RECORD, Act.CASE, Act.REVIEW, Act.PRESET), Role.ANALYST),
+    **dict.fromkeys((Act.RECORD, Act.REGISTER, Act.CASE, Act.REVIEW, Act.PRESET), Role.ANALYST),
     **dict.fromkeys((Act.UPLOAD, Act.INDEX, Act.RENAME, Act.DELETION, Act.RESTORE), Role.CURATOR),
     **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
     **dict.fromkeys((Act.EVALUATION, Act.AUDIT), Role.ADMINISTRATOR),

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
-from ragqa.library.changes import DocumentChange, PassageChange
+from ragqa.library.changes import DocumentChange, PassageChange, word_changes
+from ragqa.library.work_list import WorkItem
 from ragqa.records.words import quantity
+from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.template import Templates, text_html
 
 _TEMPLATES: Final = Templates("library.html")
@@ -74,13 +76,25 @@ def _sides(one: PassageChange) -> tuple[str, str]:
 
 def marked_difference(before: str, after: str) -> tuple[str, str]:
     """Both texts, escaped, the words marked that only one of them has."""
-    from difflib import SequenceMatcher
-
-    was, now = before.split(" "), after.split(" ")
     sides: tuple[list[str], list[str]] = ([], [])
-    for what, i, j, k, m in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
-        for side, words in zip(sides, (was[i:j], now[k:m]), strict=True):
-            text = text_html(" ".join(words))
+    for gone, new in word_changes(before, after):
+        for side, words in zip(sides, (gone, new), strict=True):
             if words:
-                side.append(text if what == "equal" else f'<mark class="rq-mark-mixed">{text}</mark>')
+                text = text_html(words)
+                side.append(text if gone == new else f'<mark class="rq-mark-mixed">{text}</mark>')
     return " ".join(sides[0]), " ".join(sides[1])
+
+
+def work_html(items: Sequence[WorkItem], corpus: str, *, n_versions: int) -> str:
+    """What a new version asks for: each row that is new, changed or gone, who deals with it, the answers on it."""
+    counts = Counter[str](one.change.what for one in items)
+    rows = []
+    for one in items[:SHOWN_CHANGES]:
+        before, after = (row.text if row else "" for row in (one.change.before, one.change.after))
+        sides = marked_difference(before, after) if before and after else (text_html(before), text_html(after))
+        address = read_address(corpus, one.row.passage_id, (one.row.start, one.row.end)) if after else ""
+        who = ", ".join(filter(None, (one.handling.owner, one.handling.status)))
+        rows.append((one, _KINDS[one.change.what], before and sides[0], after and sides[1], address, who))
+    badges = [(f"{counts[what]} {what}", kind) for what, kind in _KINDS.items()]
+    n_answers = len({name for one in items for name in one.answers})
+    return _TEMPLATES.work(badges, rows, len(items) - SHOWN_CHANGES, n_answers, n_versions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from html import escape
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
@@ -137,6 +137,8 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
     with st.container(horizontal=True, key="library_actions"):
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
+            address = f"register?corpus={quote(collection.name)}"
+            st.html(f'<a class="rq-read" href="{address}" target="_self">Register</a>', width="content")
         if not catalogue.is_current and not catalogue.staged and catalogue.documents and not busy:
             removed = quantity(_removed(catalogue), "removed document")
             words = f"Index, leaving out {removed}" if _removed(catalogue) else "Go on indexing"

@@ -1,0 +1,103 @@
+"""`ragqa gaps`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ragqa.cli.output import FittedTable, plain, progress_bar, stderr, stdout
+from ragqa.cli.register import SHOWN, part_of
+from ragqa.index import open_index
+from ragqa.infra.journal import held
+from ragqa.library.edits import read_edits
+from ragqa.library.gap_sheets import as_json as gaps_json
+from ragqa.library.gap_sheets import evidence, write_gaps
+from ragqa.library.gaps import LABELS, Correction, GapRun, GapStore, Policies, gap_events
+from ragqa.library.register import Obligation, register
+from ragqa.library.register_store import Register, load, renewed
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.types.streams import returned
+
+
+def gaps(
+    corpus: Annotated[str, typer.Argument(help="Corpus of rules, as listed by `ragqa index list`.")],
+    policies: Annotated[str, typer.Argument(help="Corpus of policies, as listed there.")],
+    document: Annotated[list[str] | None, typer.Option(help="Document id; repeat for several; default: all.")] = None,
+    chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
+    xlsx: Annotated[Path | None, typer.Option(help="File to write rows, matrix and statements to, for Excel.")] = None,
+    take: Annotated[
+        Path | None, typer.Option(help="Sheet written earlier: what people said and commented is taken over.")
+    ] = None,
+    restart: Annotated[bool, typer.Option(help="Read every row anew; what people said stays.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON and nothing else.")] = False,
+) -> None:
+    """Hold a corpus's obligations against policies: covered, partly, conflicts, not found, with the words of both.
+
+    A row that was read is not read again until its text, the policy passages nearest to it or the verifier change; a
+    run that was stopped goes on. Rows whose status in the register is "not applicable" are not read. All is kept in
+    RAGQA_HOME/gaps.
+    """
+    paths = Paths.from_env()
+    passages = open_index(corpus, paths.indexes).passages
+    found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(passages)))
+    rows = part_of(found.rows, document, chapter)
+    folder = paths.home / "gaps" / corpus / policies
+    lines: list[str] = []
+    with held(folder, "reading gaps"):
+        store = GapStore(folder, restart=restart)
+        if take:
+            lines += store.take(read_edits(take, Correction), found.rows).words(take.name)
+        try:
+            run = _run(store, found, rows, policies, paths)
+        finally:
+            store.close()
+    for path in filter(None, (csv, xlsx)):
+        write_gaps(path, run)
+        lines.append(f"{len(rows):,} rows are in {path}")
+    if as_json:
+        typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))
+        return
+    if not (csv or xlsx or take):
+        stdout().print(_table(run))
+    right, n_said = run.agreement
+    if n_said:
+        lines.append(f"People found {right:,} of {n_said:,} results right that they spoke of")
+    lines.append(f"{len(run.unasked):,} statements of the policies on which none of these rows rests")
+    for line in lines:
+        stdout().print(plain(line))
+
+
+def _run(store: GapStore, found: Register, rows: Sequence[Obligation], policies: str, paths: Paths) -> GapRun:
+    from ragqa.pipeline import load_pipeline
+
+    config = Config.from_env()
+    config = replace(config, index=policies, generation=replace(config.generation, generator="none"))
+    with stderr().status("Loading the models"):
+        pipeline = load_pipeline(config, paths, recording=False)
+    against = Policies(pipeline.index.passages, pipeline.search)
+    with progress_bar() as bar:
+        task = bar.add_task("Rows", total=len(rows))
+        events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring))
+        return returned(events, lambda event: bar.update(task, completed=event.done))
+
+
+def _table(run: GapRun) -> FittedTable:
+    counts = Counter(map(run.label, run.gaps))
+    words = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
+    more = f"; the first {SHOWN} of them" if len(run.gaps) > SHOWN else ""
+    table = FittedTable(f"{len(run.gaps):,} rows: {words}{more}", show_lines=True)
+    for heading, priority, least in (("rule", 0, 0), ("result", 0, 14), ("text", 0, 24), ("policy says", 0, 24)):
+        table.add_column(heading, priority, least=least)
+    table.add_column("missing or clashing", 2, least=16)
+    for gap in run.gaps[:SHOWN]:
+        _, _, says, lacking = evidence(gap)
+        table.add_row(gap.row.number, run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
+    return table

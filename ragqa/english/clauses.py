@@ -1,0 +1,126 @@
+"""The clauses of a sentence that says what somebody must do, each read by itself. Pure.
+
+"A firm must keep a log, review it every year and tell its staff" has three: the subject and its modal verb stand before
+each. Shallow, as `ragqa.english.phrases` is: commas and "and" after the modal verb part them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.english.phrases import BE, DETERMINERS, MODALS, PRONOUNS, ParsedSentence, TaggedWord, is_base
+from ragqa.types import Span
+
+_EDGES: Final = " \t\n,;:."
+_LEAST: Final = 2  # words of a clause
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """The words of a clause in its sentence, and the clause as a sentence of its own."""
+
+    span: Span
+    text: str
+
+
+def clauses(text: str) -> tuple[Clause, ...]:
+    """The clauses of a sentence, at least one: the sentence itself where nothing parts it."""
+    tokens = ParsedSentence(text).tokens
+    modal = main_modal(text, tokens)
+    if modal is None or modal + 1 >= len(tokens):
+        return (Clause(Span(text, 0, len(text)), text),)
+    verb = modal + 1 + (tokens[modal + 1].lower == "not" and modal + 2 < len(tokens))
+    subject, lead = text[: tokens[modal].start], text[: tokens[verb].start]
+    found: list[Clause] = []
+    for span in _pieces(text, tokens, verb):
+        first, *_ = ParsedSentence(span.text).tokens
+        if not found:
+            found.append(Clause(Span(text[: span.end], 0, span.end), text[: span.end]))
+            continue
+        is_adjunct = first.tag == "prep"
+        before = (
+            f"{found[0].text} "
+            if is_adjunct
+            else subject
+            if is_modal(first)
+            else lead
+            if is_base(first.lower)
+            else text[: tokens[verb].end] + " "
+        )
+        found.append(Clause(span, before + span.text))
+    return tuple(found)
+
+
+def _pieces(text: str, tokens: Sequence[TaggedWord], verb: int) -> Iterator[Span]:
+    """The words from the start to the first cut, from cut to cut, and to the end; small ones join the one before."""
+    start, depth = 0, 0
+    for n in range(verb + 1, len(tokens)):
+        token = tokens[n]
+        depth += (token.text in "([") - (token.text in ")]")
+        is_cut = token.text in {",", ";"} or (token.lower in {"and", "nor"} and tokens[n - 1].text not in {",", ";"})
+        if depth or not is_cut or token.start < start:
+            continue
+        rest = n + 1 + (n + 1 < len(tokens) and tokens[n + 1].lower in {"and", "nor"})
+        if rest < len(tokens) and _stands_alone(tokens, rest):
+            yield _trimmed(text, start, token.start)
+            start = tokens[rest].start
+    yield _trimmed(text, start, len(text))
+
+
+def _stands_alone(tokens: Sequence[TaggedWord], n: int) -> bool:
+    """Whether what begins here is a clause: no single word, no condition, not what follows "his or"."""
+    first, before = tokens[n], tokens[n - 2 : n]
+    ends = (m for m in range(n, len(tokens)) if tokens[m].text in {",", ";", "."} or tokens[m].lower in {"and", "nor"})
+    is_long = next(ends, len(tokens)) - n >= _LEAST
+    is_joined = any(one.lower in DETERMINERS | PRONOUNS for one in before[:1])
+    return is_long and first.tag not in {"link", "wh"} and first.lower not in {"or", "not"} and not is_joined
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    words = text[start:end].strip(_EDGES)
+    begin = start + text[start:end].index(words)
+    return Span(words, begin, begin + len(words))
+
+
+# What stands before them ---------------------------------------------------------------------------------------------
+
+
+def is_modal(token: TaggedWord) -> bool:
+    """Whether a modal verb stands here, or a form of "be"."""
+    return token.lower in MODALS or token.lower in BE
+
+
+def main_modal(text: str, tokens: Sequence[TaggedWord]) -> int | None:
+    """Which token is the main clause's modal verb, whose subject is no relative pronoun: not "facts that would"."""
+    begin = leading_clause(text, tokens)
+    return next((n for n, token in enumerate(tokens) if token.start >= begin and _is_main(tokens, n)), None)
+
+
+def _is_main(tokens: Sequence[TaggedWord], n: int) -> bool:
+    return is_modal(tokens[n]) and not (n and tokens[n - 1].lower in {"that", "which", "who"})
+
+
+def opens_clause(token: TaggedWord) -> bool:
+    """Whether a conjunction such as "if" or "where" stands here; those that join or relate open no condition."""
+    return token.lower in {"if", "when", "where", "unless", "until", "while"}
+
+
+def leading_clause(text: str, tokens: Sequence[TaggedWord]) -> int:
+    """Where the clause before the main clause ends; 0 where none stands there.
+
+    It ends at the first comma after which a subject and its modal verb stand without another comma or clause between.
+    """
+    is_opened = any(opens_clause(token) or token.tag == "prep" for token in tokens[:1])
+    if not is_opened and not any(token.lower == "to" for token in tokens[1:2]):  # "Subject to", "Pursuant to"
+        return 0
+    for n, token in enumerate(tokens):
+        if token.text != ",":
+            continue
+        for follower in tokens[n + 1 :]:
+            if is_modal(follower):
+                return token.start
+            if follower.tag in {"link", "wh", "mark", "verb"} or (follower is tokens[n + 1] and follower.tag == "prep"):
+                break
+    return 0

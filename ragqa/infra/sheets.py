@@ -1,0 +1,113 @@
+"""Tables as CSV or XLSX that somebody opens in a spreadsheet: no cell of ours is ever a formula there."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+from zipfile import BadZipFile
+
+from ragqa.errors import CorpusError
+from ragqa.infra.cleaning import cell as plain_cell
+from ragqa.infra.cleaning import writable
+from ragqa.infra.files import replacing
+
+Value: TypeAlias = str | float
+LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
+_GUARD: Final = "'"
+_WIDTH: Final = 16  # characters of a column for which none is given
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of a workbook. ``widths`` are characters by head, ``choices`` what the cells of a column may say."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[Value]]
+    widths: Mapping[str, int] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hidden: str = ""  # the head of a column that is not shown
+
+
+def write_sheets(path: Path, sheets: Sequence[Sheet]) -> None:
+    """All of them as ``.xlsx``, or the first as ``.csv``; the file is replaced whole. Raises CorpusError."""
+    if path.suffix.lower() not in {".csv", ".xlsx"}:
+        msg = f"expected a file ending in .csv or .xlsx, found {path.name!r}; name another"
+        raise CorpusError(msg)
+    with replacing(path) as beside:
+        if path.suffix.lower() == ".xlsx":
+            _write_book(beside, sheets)
+            return
+        with beside.open("w", newline="", encoding="utf-8-sig") as file:
+            rows = ([plain_cell(writable(str(value))) for value in row] for row in sheets[0].rows)
+            csv.writer(file).writerows([sheets[0].heads, *rows])
+
+
+def put(place: Any, value: Value) -> None:  # noqa: ANN401 - a cell of openpyxl
+    """Writes a value into a cell of a workbook: a text is text, whatever it begins with."""
+    place.value = writable(value)[:LONGEST_CELL] if isinstance(value, str) else value
+    if isinstance(value, str):
+        place.data_type = "s"
+        place.quotePrefix = int(plain_cell(value) != value)
+
+
+def open_book(path: Path, **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no types
+    """A workbook, by openpyxl's own options. Raises ValueError where it is damaged, OSError."""
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        return load_workbook(path, **how)
+    except (InvalidFileException, BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError) as error:
+        raise ValueError(str(error)) from error
+
+
+def read_lines(path: Path) -> list[list[str]]:
+    """The rows of a CSV file or of a workbook's first sheet, as texts. Raises CorpusError."""
+    try:
+        if path.suffix.lower() == ".xlsx":
+            with closing(open_book(path, read_only=True, data_only=True)) as book:
+                return [[_as_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return [[_unguarded(value) for value in row] for row in csv.reader(file)]
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        msg = f"{path.name} cannot be read as a sheet ({error}); expected .csv or .xlsx as ragqa wrote it"
+        raise CorpusError(msg) from error
+
+
+def _write_book(path: Path, sheets: Sequence[Sheet]) -> None:
+    from openpyxl import Workbook
+    from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet.datavalidation import DataValidation
+
+    book = Workbook()
+    book.remove(book.active)
+    for each in sheets:
+        sheet = book.create_sheet(each.title)
+        for n_row, row in enumerate((each.heads, *each.rows), start=1):
+            for n_column, value in enumerate(row, start=1):
+                put(sheet.cell(n_row, n_column), value)
+        for n_column, head in enumerate(each.heads, start=1):
+            letter = get_column_letter(n_column)
+            sheet.column_dimensions[letter].width = each.widths.get(head, _WIDTH)
+            sheet.column_dimensions[letter].hidden = head == each.hidden
+            if head in each.choices:
+                choice = DataValidation(type="list", formula1=f'"{",".join(each.choices[head])}"', allow_blank=True)
+                sheet.add_data_validation(choice)
+                choice.add(f"{letter}2:{letter}{max(2, len(each.rows) + 1)}")
+        sheet.freeze_panes = "B2"
+    book.save(path)
+
+
+def _as_text(value: Any) -> str:  # noqa: ANN401 - text, number, day or nothing
+    if value is None:
+        return ""
+    return value.date().isoformat() if hasattr(value, "date") else str(value).strip()
+
+
+def _unguarded(value: str) -> str:
+    return value.removeprefix(_GUARD) if plain_cell(value[1:]) == value else value

@@ -1,0 +1,115 @@
+"""What people wrote into a sheet, back in: field by field, row by row by id.
+
+A sheet holds beside the fields what they were when it was written, so that what somebody changed there is told from
+what was changed here since: both changed to different words is a conflict, shown and not taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from ragqa.errors import CorpusError
+from ragqa.infra.sheets import read_lines
+
+WRITTEN: Final = "as written"  # the head of the column of what the fields were
+
+Edit = TypeVar("Edit", bound=Any)  # a frozen dataclass whose fields are texts, all empty by default
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow(Generic[Edit]):
+    """A row of a sheet: what it says now, and what it said when it was written."""
+
+    now: Edit
+    written: Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A field of a row that was changed here and in the sheet, to different words; ``here`` stays."""
+
+    obligation_id: str
+    field: str
+    here: str
+    there: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[Edit]):
+    """What came of a sheet: the edits by id, how many fields were taken, what was not."""
+
+    edits: dict[str, Edit]
+    n_taken: int
+    conflicts: tuple[Conflict, ...]
+    unknown: tuple[str, ...]  # ids that no row has
+
+    def words(self, name: str) -> Iterator[str]:
+        """What came of the sheet of this name, in lines."""
+        yield (
+            f"{name}: {self.n_taken:,} fields taken over, {len(self.conflicts):,} conflicts, "
+            f"{len(self.unknown):,} rows that are not here"
+        )
+        for one in self.conflicts:
+            yield f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
+
+
+def names_of(kind: type[Edit]) -> tuple[str, ...]:
+    """The heads of the columns of its fields."""
+    return tuple(field.name for field in fields(kind))
+
+
+def cells_of(edit: Edit) -> tuple[str, ...]:
+    """The cells of an edit, under `names_of` and `WRITTEN`."""
+    own = tuple(getattr(edit, name) for name in names_of(type(edit)))
+    return (*own, json.dumps(own, ensure_ascii=False))
+
+
+def merged(
+    edits: Mapping[str, Edit], known: Collection[str], sheet: Mapping[str, SheetRow[Edit]], empty: Edit
+) -> Taken[Edit]:
+    """The edits with what was changed in the sheet; ``known`` are the ids of all rows, ``empty`` what is none."""
+    found, n_taken, conflicts = dict(edits), 0, []
+    for obligation_id in sorted(sheet.keys() & set(known)):
+        row, here = sheet[obligation_id], edits.get(obligation_id, empty)
+        for name in names_of(type(empty)):
+            now, written, mine = (getattr(one, name) for one in (row.now, row.written, here))
+            if now in (written, mine):
+                continue
+            if mine != written:
+                conflicts.append(Conflict(obligation_id, name, mine, now))
+                continue
+            here, n_taken = replace(here, **{name: now}), n_taken + 1
+        found[obligation_id] = here
+    kept = {name: one for name, one in found.items() if one != empty}
+    return Taken(kept, n_taken, tuple(conflicts), tuple(sorted(sheet.keys() - set(known))))
+
+
+def read_edits(path: Path, kind: type[Edit]) -> dict[str, SheetRow[Edit]]:
+    """The rows of a sheet that ragqa wrote and somebody edited, by id. Raises CorpusError."""
+    lines = read_lines(path)
+    heads = [cell.strip().lower() for cell in lines[0]] if lines else []
+    names = names_of(kind)
+    missing = [name for name in ("id", *names, WRITTEN) if name not in heads]
+    if missing:
+        wanted = ", ".join(("id", *names, WRITTEN))
+        msg = f"{path.name}: expected columns {wanted}, found no {missing[0]!r}; keep the first row as it was"
+        raise CorpusError(msg)
+    rows = (dict(zip(heads, line, strict=False)) for line in lines[1:])
+    return {
+        row["id"]: SheetRow(kind(*(row.get(name, "") for name in names)), _written(row, path, kind))
+        for row in rows
+        if row.get("id")
+    }
+
+
+def _written(row: Mapping[str, str], path: Path, kind: type[Edit]) -> Edit:
+    try:
+        written: Edit = kind(*map(str, json.loads(row.get(WRITTEN) or "[]")))
+    except (ValueError, TypeError) as error:
+        msg = f"{path.name}, row {row['id']}: the column {WRITTEN!r} was changed ({error}); write the sheet anew"
+        raise CorpusError(msg) from error
+    return written

@@ -1,0 +1,66 @@
+"""Rows of a register by words, document, party, strength, status and what became of them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.library.register import Obligation, RowChange
+from ragqa.library.register_store import Register
+
+NO_STATUS: Final = "none yet"
+STATES: Final = ("new", "changed", "unchanged", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What rows have to have; what is empty is not asked. ``party`` and each of ``words`` are parts of their texts.
+
+    Words are looked for in rule number, title, text, owner, note and reason. ``state`` is one of `STATES`.
+    """
+
+    words: str = ""
+    document: str = ""
+    party: str = ""
+    strength: str = ""
+    status: str = ""
+    state: str = ""
+
+
+def matching(held: Register, changes: Sequence[RowChange], wanted: Wanted) -> list[Obligation]:
+    """The rows that are wanted in their order; only with the state "gone" those that are there no more.
+
+    ``changes`` say what became of the rows; those of which they say nothing are unchanged.
+    """
+    state_of = states(changes)
+    rows = held.rows if wanted.state != "gone" else [one.before for one in changes if one.what == "gone" and one.before]
+    words, party = wanted.words.casefold().split(), wanted.party.casefold()
+    return [
+        row
+        for row in rows
+        if (not wanted.document or row.document_id == wanted.document)
+        and (not wanted.strength or row.strength == wanted.strength)
+        and (not party or (row.parts.party and party in row.parts.party.text.casefold()))
+        and (not wanted.status or (held.handling(row.obligation_id).status or NO_STATUS) == wanted.status)
+        and (not wanted.state or state_of.get(row.obligation_id, "unchanged") == wanted.state)
+        and (not words or _has(held, row, words))
+    ]
+
+
+def states(changes: Sequence[RowChange]) -> Mapping[str, str]:
+    """What became of each row, by id; a row that is gone has its earlier one."""
+    return {row.obligation_id: one.what for one in changes if (row := one.after or one.before)}
+
+
+def parties(rows: Sequence[Obligation], most: int = 100) -> list[str]:
+    """Who has to act in these rows, the most frequent first; "A firm" and "The firm" are two."""
+    return [name for name, _ in Counter(row.parts.party.text for row in rows if row.parts.party).most_common(most)]
+
+
+def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:
+    told = held.handlings.get(row.obligation_id)
+    said = f" {told.owner} {told.note} {told.reason}" if told else ""
+    text = f"{row.number} {row.title} {row.text}{said}".casefold()
+    return all(word in text for word in words)

@@ -1,0 +1,224 @@
+"""The register of a corpus on disk: the rows of every version of it, and how each row is dealt with.
+
+A row has the time of the version that it came with and, once it is there no more, of the one that it was missing from:
+what the register held at any version is told from these. One process at a time changes the file, which is replaced as
+a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.infra.files import append_json_lines, locked, write_whole
+from ragqa.library.register import Obligation, Parts, RowChange, compared, register
+from ragqa.types import Passage, Span
+from ragqa.types.scores import Strength
+
+NOT_APPLICABLE: Final = "not applicable"
+STATUSES: Final = ("open", "in progress", "done", NOT_APPLICABLE)
+_PATIENCE: Final = 3.0  # seconds for another's change
+_MOST_OPENED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """Who deals with a row and how far that is; ``due`` is a day, YYYY-MM-DD, or empty.
+
+    ``reason`` says why a row is not applicable.
+    """
+
+    owner: str = ""
+    status: str = ""
+    due: str = ""
+    note: str = ""
+    reason: str = ""
+
+
+FIELDS: Final = tuple(field.name for field in fields(Handling))
+
+
+_ROW: Final = tuple(field.name for field in fields(Obligation) if field.name != "parts")
+
+
+@dataclass(frozen=True, slots=True)
+class PastRow:
+    """A row that is there no more: it came with the version of ``since``, that of ``until`` was the first without."""
+
+    row: Obligation
+    since: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """The rows of a corpus and how each is dealt with, by id; ids without a handling are in none's hands.
+
+    ``since`` says by id with which version a row came, by its time (UTC, ISO 8601). Should a row of ``past`` return, so
+    does what was noted of it. ``corpus`` is the hash of the corpus that the rows were read from.
+    """
+
+    rows: tuple[Obligation, ...] = ()
+    handlings: Mapping[str, Handling] = field(default_factory=dict)
+    past: tuple[PastRow, ...] = ()
+    since: Mapping[str, str] = field(default_factory=dict)
+    corpus: str = ""
+
+    def handling(self, obligation_id: str) -> Handling:
+        return self.handlings.get(obligation_id, Handling())
+
+    @property
+    def gone(self) -> tuple[Obligation, ...]:
+        """The rows that are there no more and that somebody dealt with."""
+        there = {row.obligation_id for row in self.rows}
+        past = {one.row.obligation_id: one.row for one in self.past}
+        return tuple(row for name, row in past.items() if name in self.handlings and name not in there)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """When each version was made, the first first; version n is the n-th of them, counted from 1."""
+        times = {self.since.get(row.obligation_id, "") for row in self.rows}
+        return tuple(sorted(times | {time for one in self.past for time in (one.since, one.until)}))
+
+    def changes(self, version: int = 0) -> tuple[RowChange, ...]:
+        """What became of the rows of this version, 0: of the last but one. Raises ConfigError where there is none."""
+        versions = self.versions
+        if not version and len(versions) < 2:
+            return ()
+        if version not in range(len(versions)):
+            msg = f"expected an earlier version of the register, from 1 to {len(versions) - 1}, found {version}"
+            raise ConfigError(msg)
+        then = versions[version - 1 if version else -2]
+        before = [row for row in self.rows if self.since.get(row.obligation_id, "") <= then]
+        before += [one.row for one in self.past if one.since <= then < one.until]
+        return compared(before, self.rows)
+
+
+_OPENED: Final[dict[Path, tuple[tuple[int, int, int], Register]]] = {}  # as this process read or wrote them last
+
+
+def renewed(before: Register, rows: Sequence[Obligation], corpus: str = "") -> tuple[Register, tuple[RowChange, ...]]:
+    """The register of a new version, and what became of the rows: none loses how it is dealt with."""
+    changes = compared((*before.rows, *before.gone), rows)
+    now = {(one.after or one.before): one.before for one in changes if one.before}
+    kept = {row.obligation_id: before.handling(old.obligation_id) for row, old in now.items() if row}
+    kept = {name: one for name, one in kept.items() if one != Handling()}
+    known = set(before.gone)
+    told = tuple(one for one in changes if one.what != "gone" or one.before not in known)
+    at = datetime.now(UTC).isoformat(timespec="microseconds")
+    ids = {row.obligation_id for row in rows}
+    left = (row for row in before.rows if row.obligation_id not in ids)
+    past = (PastRow(row, before.since.get(row.obligation_id, ""), at) for row in left)
+    there = {row.obligation_id: before.since.get(row.obligation_id, "") for row in before.rows}
+    since = {name: there.get(name, at) for name in ids}
+    return Register(tuple(rows), kept, (*before.past, *past), since, corpus), told
+
+
+def change(path: Path, how: Callable[[Register], Register]) -> Register:
+    """The register of this file after ``how``, on disk when it returns. Raises ConfigError, CorpusError.
+
+    Nobody else changes it meanwhile: another process waits, and is refused after three seconds. Where rows only are
+    dealt with otherwise, lines are added to the file; the next version puts them in their place.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    msg = f"expected to be alone with the register {path.stem!r}, found another ragqa at it; try again when it is done"
+    with locked(path.with_suffix(".lock"), lambda: ConfigError(msg), _PATIENCE):
+        before = load(path)
+        after = how(before)
+        if path.exists() and after.rows is before.rows and after.past is before.past and after.corpus == before.corpus:
+            names = before.handlings.keys() | after.handlings.keys()
+            edited = [name for name in sorted(names) if after.handling(name) != before.handling(name)]
+            if edited:
+                append_json_lines(path, ({"id": name, "handling": asdict(after.handling(name))} for name in edited))
+        else:
+            save(path, after)
+        _OPENED[path] = _stamp(path), after
+    return after
+
+
+def up_to_date(path: Path, passages: Sequence[Passage], corpus: str) -> Register:
+    """The register of this file, read anew from the passages where it is of another corpus than that of this hash.
+
+    Raises as `change`, and ModelError.
+    """
+    found = load(path)
+    if found.corpus == corpus:
+        return found
+    return change(
+        path, lambda held: held if held.corpus == corpus else renewed(held, tuple(register(passages)), corpus)[0]
+    )
+
+
+def save(path: Path, held: Register) -> None:
+    """Replaces the file as a whole: a line a row, after one with the corpus."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    there = (_line(held, row, held.since.get(row.obligation_id, ""), "") for row in held.rows)
+    past = (_line(held, one.row, one.since, one.until) for one in held.past)
+    lines = [json.dumps(one, ensure_ascii=False) for one in ({"corpus": held.corpus}, *there, *past)]
+    write_whole(path, ["\n".join((*lines, ""))])
+
+
+def _line(held: Register, row: Obligation, since: str, until: str) -> dict[str, Any]:
+    told = {name: getattr(row, name) for name in _ROW} | {"parts": asdict(row.parts)}
+    handling = held.handlings.get(row.obligation_id)
+    return {"row": told, "handling": asdict(handling) if handling else {}, "since": since, "until": until}
+
+
+def load(path: Path) -> Register:
+    """What `save` and `change` wrote; an empty register where there is no file. Raises CorpusError where it is none.
+
+    A file that this process read or wrote last is not read again.
+    """
+    try:
+        stamp = _stamp(path)
+    except OSError:
+        return Register()
+    if path not in _OPENED or _OPENED[path][0] != stamp:
+        try:
+            _OPENED[path] = stamp, _read(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            msg = f"{path} cannot be read as a register ({error}); restore it from a backup, or delete it to begin anew"
+            raise CorpusError(msg) from error
+        while len(_OPENED) > _MOST_OPENED:
+            _OPENED.pop(next(iter(_OPENED)), None)
+    return _OPENED[path][1]
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _read(text: str) -> Register:
+    rows: list[Obligation] = []
+    past: list[PastRow] = []
+    handlings: dict[str, Handling] = {}
+    times: dict[str, str] = {}
+    corpus = ""
+    whole = text[: text.rfind("\n") + 1]  # a line whose process was killed is none
+    for told in json.loads(f"[{','.join(filter(None, whole.split(chr(10))))}]"):
+        if "corpus" in told:
+            corpus = str(told["corpus"])
+            continue
+        if "id" in told:
+            handlings[told["id"]] = Handling(**told["handling"])
+            continue
+        of = told["row"]
+        parts = Parts(*(Span(**one) if one else None for one in of["parts"].values()))
+        row = Obligation(**of | {"strength": Strength(of["strength"]), "parts": parts})
+        since, until = told.get("since", ""), told.get("until", "")
+        if told["handling"]:
+            handlings[row.obligation_id] = Handling(**told["handling"])
+        if until:
+            past.append(PastRow(row, since, until))
+        else:
+            rows.append(row)
+            if since:
+                times[row.obligation_id] = since
+    known = {name: one for name, one in handlings.items() if one != Handling()}
+    return Register(tuple(rows), known, tuple(past), times, corpus)

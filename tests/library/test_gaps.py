@@ -1,0 +1,347 @@
+"""A register held against policies: labels, both sides' words, what is read again, kills, what people say, sheets."""
+
+import json
+import random
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from openpyxl import load_workbook
+
+from ragqa.cli import main
+from ragqa.corpus import load_corpus
+from ragqa.corpus.demo import DEMOS
+from ragqa.errors import CorpusError
+from ragqa.infra.journal import held
+from ragqa.library import edits
+from ragqa.library.edits import SheetRow
+from ragqa.library.gap_sheets import HEADS, write_gaps
+from ragqa.library.gaps import (
+    ALL,
+    Correction,
+    GapStore,
+    Policies,
+    chapter_of,
+    gap_events,
+    statements_of,
+)
+from ragqa.library.register import register
+from ragqa.library.register_store import Handling, Register
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import ScoringConfig
+from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
+from ragqa.types.scores import NliProbabilities
+from ragqa.types.streams import returned
+from tests.support.fakes import FakeNli, FakeObligations
+from tests.support.killed import in_a_process
+
+RULES = (
+    Passage("1:1.1", "1", "A firm must: (a) keep a register of gifts; and (b) train its staff.", "Rules", number="1.1"),
+    Passage("1:1.2", "1", "A firm must lock the vault at night.", "Rules", number="1.2"),
+    Passage("1:2.1", "1", "A firm must fly a flag at noon. A firm must feed the cat at dusk.", "Rules", number="2.1"),
+)
+POLICY = (
+    Passage("a:1", "a", "We keep a register of gifts. The vault is never locked.", "Policy A", number="1"),
+    Passage("a:2", "a", "Feed the cat\n\nThe garden is green. We train the staff.", "Policy A", number="2"),
+    Passage("b:1", "b", "The vault is locked each night. Nobody waves.", "Policy B", number="1"),
+)
+LABELS = ["covered", "covered", "conflicts", "not found", "not found"]
+YES, NO, NEITHER = (0.05, 0.9, 0.05), (0.9, 0.05, 0.05), (0.05, 0.05, 0.9)
+
+
+class ByWords(FakeNli):
+    """Entails what has the same word of these, contradicts what says never."""
+
+    def _default(self, premise, hypothesis):
+        shared = [word for word in ("register", "train", "vault", "flag", "cat") if word in hypothesis]
+        if any(f"{word} is never" in premise for word in shared):
+            return NliProbabilities(*NO)
+        return NliProbabilities(*(YES if any(word in premise for word in shared) else NEITHER))
+
+
+class Slow(ByWords):
+    """Takes ten milliseconds a row, so that a kill falls between rows, too."""
+
+    def predict(self, pairs):
+        time.sleep(0.01)
+        return super().predict(pairs)
+
+
+class Counting:
+    """A search that gives all passages, and counts how often it is asked."""
+
+    def __init__(self, passages):
+        self.passages, self.n_asked = tuple(passages), 0
+
+    def __call__(self, text):
+        self.n_asked += 1
+        return Ranking.of("all", [ScoredPassage(one, 1.0 / (1 + n)) for n, one in enumerate(self.passages)])
+
+
+def register_of(*passages, **statuses):
+    rows = tuple(register(passages))
+    return Register(
+        rows, {row.obligation_id: Handling(status=statuses.get(row.number.replace(".", "_"), "")) for row in rows}
+    )
+
+
+def scorer_of(nli, encoder=None):
+    return RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), encoder, nli)
+
+
+def run_of(folder, held_against=None, policies=POLICY, rows=None, search=None, nli=None, encoder=None, **how):
+    """The run, the pairs that were read, the rows that were."""
+    found = held_against or register_of(*RULES)
+    nli = nli or ByWords()
+    store, seen = GapStore(folder, **how), []
+    given = Policies(policies, search or Counting(policies))
+    run = returned(
+        gap_events(store, found, found.rows if rows is None else rows, given, scorer_of(nli, encoder)), seen.append
+    )
+    store.close()
+    return run, nli.pairs, [event.last.row.text for event in seen if event.is_read]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with held(tmp_path / "gaps", "reading gaps"):
+        yield tmp_path / "gaps"
+
+
+def test_each_row_has_a_label_and_the_words_of_both_sides(folder):
+    run, _, _ = run_of(folder)
+    assert [gap.label for gap in run.gaps] == LABELS
+    gifts, vault, flag = run.gaps[0], run.gaps[2], run.gaps[3]
+    (reading,) = gifts.deciding
+    assert [one.text for one in reading.statements] == ["We keep a register of gifts."]
+    assert reading.title == "Policy A"
+    texts = {passage.passage_id: passage.text for passage in POLICY}
+    assert all(texts[one.passage_id][one.start : one.end] == one.text for one in reading.statements)
+    assert [one.label for one in vault.readings] == ["conflicts", "covered"]
+    assert [(one.text, vault.deciding[0].words) for one in vault.deciding[0].statements] == [
+        ("The vault is never locked.", ("A firm must lock the vault at night",))
+    ]
+    assert flag.deciding == ()
+
+
+class ByTopic:
+    """Cosine 1 of texts that both speak of the vault or both do not, else 0."""
+
+    info = ModelInfo("by-topic", "4" * 64)
+
+    def encode(self, texts):
+        return np.array([(1.0, 0.0) if "vault" in text else (0.0, 1.0) for text in texts], dtype=np.float32)
+
+
+def test_a_policy_on_another_subject_is_not_read(folder):
+    run, pairs, _ = run_of(
+        folder, policies=(*POLICY, replace(POLICY[1], passage_id="c:1", document_id="c")), encoder=ByTopic()
+    )
+    assert [gap.label for gap in run.gaps] == LABELS
+    assert [one.label for one in run.gaps[2].readings] == ["conflicts", "covered", "not found"]
+    assert [one.label for one in run.gaps[1].readings] == ["covered", "not found", "covered"]
+    assert not [pair for pair in pairs if "vault" in pair[1] and "green" in pair[0] and "never" not in pair[0]]
+
+
+def test_a_heading_covers_nothing_and_states_nothing():
+    assert [one.text for one in statements_of(POLICY[1])] == ["The garden is green.", "We train the staff."]
+    listed = Passage("a:3", "a", "## Feed the cat\n\n- Keep the gate shut\n\n(a) Water the plants")
+    assert [one.text for one in statements_of(listed)] == ["- Keep the gate shut", "(a) Water the plants"]
+
+
+def test_what_no_rule_asks_for_is_listed(folder):
+    run, _, _ = run_of(folder)
+    assert [one.text for one in run.unasked] == ["The garden is green.", "Nobody waves."]
+
+
+def test_what_a_person_calls_not_applicable_is_not_read(folder):
+    run, pairs, _ = run_of(folder, register_of(*RULES, **{"2_1": "Not applicable", "1_2": "done"}))
+    assert [gap.label for gap in run.gaps] == [*LABELS[:3], "not applicable", "not applicable"]
+    assert not [pair for pair in pairs if "flag" in pair[1]]
+
+
+def test_the_matrix_counts_by_chapter_and_policy(folder):
+    run, _, _ = run_of(folder)
+    assert chapter_of(run.gaps[0].row) == "Rules 1"
+    assert run.matrix["Rules 1", "Policy A"] == {"covered": 2, "conflicts": 1}
+    assert run.matrix["Rules 1", "Policy B"] == {"covered": 1, "not found": 2}
+    assert run.matrix["Rules 2", ALL] == {"not found": 2}
+
+
+def test_a_second_run_reads_nothing_and_a_change_only_what_it_touches(folder):
+    run_of(folder)
+    search = Counting(POLICY)
+    again, pairs, read = run_of(folder, search=search)
+    assert (pairs, read, search.n_asked) == ([], [], 0)
+    assert [gap.label for gap in again.gaps] == LABELS
+
+    class First(Counting):
+        def __call__(self, text):
+            ranking = super().__call__(text)
+            return replace(
+                ranking, hits=[hit for hit in ranking.hits if ("vault" in text) == ("vault" in hit.passage.text)]
+            )
+
+    run_of(folder, search=First(POLICY), restart=True)
+    changed = (*POLICY[:2], replace(POLICY[2], text="The vault is never locked."))
+    run, _, read = run_of(folder, policies=changed, search=First(changed))
+    assert read == ["A firm must lock the vault at night."]
+    assert run.gaps[2].label == "conflicts"
+    _, _, read = run_of(folder, policies=changed, search=(last := First(changed)))
+    assert (read, last.n_asked) == ([], 0)
+    rules = (
+        RULES[0],
+        RULES[1],
+        replace(RULES[2], text="A firm must fly a flag at noon. A firm must feed the cat at midnight."),
+    )
+    _, _, read = run_of(folder, register_of(*rules), policies=changed, search=First(changed))
+    assert read == ["A firm must feed the cat at midnight."]
+
+
+def test_another_verifier_reads_all_anew_and_a_part_leaves_the_rest(folder):
+    run_of(folder)
+    other = ByWords()
+    other.info = replace(other.info, fingerprint="9" * 64)
+    rows = register_of(*RULES).rows
+    run, _, read = run_of(folder, nli=other, rows=rows[:2])
+    assert len(run.gaps) == len(read) == 2
+    assert run_of(folder, rows=rows[2:])[2] == []
+
+
+def test_a_kill_at_any_moment_loses_at_most_one_row(tmp_path):
+    folder, found = tmp_path / "gaps", register_of(*RULES)
+    moments, read = random.Random(5), []
+
+    def work(say):
+        with held(folder, "reading gaps"):
+            store = GapStore(folder)
+            for event in gap_events(store, found, found.rows, Policies(POLICY, Counting(POLICY)), scorer_of(Slow())):
+                if event.is_read:
+                    say(event.last.row.obligation_id)
+
+    for _ in range(5):
+        ended = in_a_process(work, after=1, moments=moments)
+        read += ended.said
+        with held(folder, "reading gaps"):
+            store = GapStore(folder)
+            assert set(read) <= set(store.known)  # what was told is on disk
+            store.close()
+        if ended.changes is not None:
+            break
+    with held(folder, "reading gaps"):
+        run, _, last = run_of(folder)
+    assert [gap.label for gap in run.gaps] == LABELS
+    assert len(read) == len(set(read))  # none was read twice
+    assert len(read) + len(last) <= len(found.rows)
+
+
+def test_what_people_say_survives_runs_and_new_versions(folder, tmp_path):
+    run, _, _ = run_of(folder)
+    gifts, flag = run.gaps[0].row, run.gaps[3].row
+    sheet = {
+        gifts.obligation_id: SheetRow(Correction("confirmed"), Correction()),
+        flag.obligation_id: SheetRow(Correction("partly", "see the roof"), Correction()),
+    }
+    store = GapStore(folder)
+    rows = [gap.row for gap in run.gaps]
+    assert store.take(sheet, rows).n_taken == 3
+    with pytest.raises(CorpusError, match="expected one of confirmed, conflicts"):
+        store.take({gifts.obligation_id: SheetRow(Correction("right"), Correction())}, rows)
+    store.close()
+    run, _, _ = run_of(folder)
+    assert run.label(run.gaps[3]) == "partly"
+    assert run.matrix["Rules 2", ALL] == {"not found": 1, "partly": 1}
+    assert run.agreement == (1, 2)
+    assert run.stale == frozenset()
+    new = (
+        *RULES[:2],
+        replace(RULES[2], text="A firm must fly a large flag at noon. A firm must feed the cat at dusk."),
+    )
+    run, _, read = run_of(folder, register_of(*new))
+    assert read == ["A firm must fly a large flag at noon."]
+    assert run.correction(run.gaps[3]) == Correction("partly", "see the roof")
+    assert run.stale == {run.gaps[3].row.obligation_id}
+    assert run.agreement == (1, 1)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffix):
+    evil = (*POLICY, Passage("c:1", "c", "=HYPERLINK(1) fly a flag.", "=Policy C", number="1"))
+    run, _, _ = run_of(folder, policies=evil)
+    file = tmp_path / f"gaps{suffix}"
+    write_gaps(file, run)
+    sheet = edits.read_edits(file, Correction)
+    assert {row.now for row in sheet.values()} == {Correction()}
+    name = run.gaps[3].row.obligation_id
+    sheet[name] = replace(sheet[name], now=Correction("confirmed", "=1+1"))
+    store = GapStore(folder)
+    taken = store.take(sheet, [gap.row for gap in run.gaps])
+    store.close()
+    assert (taken.n_taken, taken.conflicts, taken.unknown) == (2, (), ())
+    run, _, _ = run_of(folder, policies=evil)
+    write_gaps(file, run)
+    assert edits.read_edits(file, Correction)[name].now == Correction("confirmed", "=1+1")
+    if suffix == ".xlsx":
+        book = load_workbook(file)
+        assert book.sheetnames == ["Gaps", "Matrix", "Not asked for"]
+        assert [cell.value for cell in book["Gaps"][1]] == list(HEADS)
+        cells = [cell for sheet in book.worksheets for row in sheet.iter_rows() for cell in row]
+        assert "f" not in {cell.data_type for cell in cells}
+        assert book["Matrix"]["C2"].data_type == "n"
+
+
+def test_a_folder_that_holds_something_else_is_refused(folder):
+    run_of(folder)
+    (folder / "corrections.json").write_text('{"1": 2}')
+    with pytest.raises(CorpusError, match="cannot be read as a gap run"):
+        GapStore(folder)
+
+
+def test_the_planted_gaps_name_rules_and_words_that_are_there(request):
+    cases = [json.loads(line) for line in request.path.with_name("planted_gaps.jsonl").read_text().splitlines()]
+    demo = DEMOS["rulebook"]
+    rows = {row.obligation_id: row.text for row in register(load_corpus(demo.source, demo.format).passages)}
+    policies = load_corpus(demo.source.with_name("policies"), "text").passages
+    said = {one.document_id: "" for one in policies}
+    for passage in policies:
+        said[passage.document_id] += passage.text
+    assert len(cases) == 60
+    assert [one["sealed"] for one in cases] == [False, True] * 30
+    for case in cases:
+        where = said[case["policy"]] if case["label"] == "conflicts" else rows[case["obligation_id"]]
+        assert all(words in where for words in case["words"].split(", "))
+
+
+@pytest.mark.model
+@pytest.mark.long
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["ragqa", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code in (0, None)
+        return capsys.readouterr().out
+
+    source = DEMOS["rulebook"].source.with_name("policies")
+    run("index", "build", "policies", "--source", str(source), "--format", "text")
+    part = ("gaps", "rulebook", "policies", "--document", "8", "--chapter", "3.4")
+    said = json.loads(run(*part, "--json"))
+    assert len(said["rows"]) == 3
+    assert {reading["document_id"] for row in said["rows"] for reading in row["readings"]} <= {
+        one.stem for one in source.iterdir()
+    }
+    file = tmp_path / "gaps.xlsx"
+    assert "3 rows are in" in run(*part, "--xlsx", str(file))
+    book = load_workbook(file)
+    book["Gaps"].cell(2, 1 + HEADS.index("said")).value = "confirmed"
+    book.save(file)
+    said = run(*part, "--take", str(file))
+    assert "1 fields taken over, 0 conflicts" in said
+    assert "People found 1 of 1 results right" in said
+    monkeypatch.setattr("sys.argv", ["ragqa", *part[:-1], "9"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "expected a document or chapter with obligations, found '9'" in " ".join(capsys.readouterr().err.split())
