@@ -21,6 +21,7 @@ from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
+RULES_OF_POLICIES = "1"  # raised with every change here, so that rows are read anew
 # Chosen on rules and policies that the verifier has not seen.
 ENTAILED = 0.35  # P(entailment) of the nearest sentence of a policy by the rule, from which it says a part of the rule
 WHOLE = 0.55  # P(entailment) of a rule by a policy, from which it says the rule, where it says each clause, too
