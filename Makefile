@@ -23,10 +23,10 @@ $(VENV)/.app: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.app
-	@echo "Installing the test tools…"
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing ragqa and its test tools (once, a few minutes)…"
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+	@touch $(VENV)/.app $@
 
 app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)

@@ -1,4 +1,4 @@
-"""`ragqa serve | ask | check | score | tune | models | index | register | gaps | records | audit | …`: thin.
+"""`ragqa serve | ask | check | score | tune | models | index | register | gaps | case | records | audit | …`: thin.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -61,6 +61,7 @@ COMMANDS: Final = {
         "Hold a corpus's obligations against policies: covered, partly, conflicts, not found, with the words of both.",
     ),
     "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
+    "case": ("case", "app", "Cases: items, notes, tasks; submit them, and decide on what others submit."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
     "keys": ("keys", "app", "Keys by which programs reach the server."),
     "mcp": ("mcp", "mcp", "Serve ragqa's tools to an assistant over standard input and output (MCP)."),

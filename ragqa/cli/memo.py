@@ -28,6 +28,7 @@ def memo(
 
     A follow-up brings the answers that it follows. A PDF is made by LibreOffice, where that is installed.
     """
+    from ragqa.cli.case import case_desk
     from ragqa.records.memo import memo_of
     from ragqa.records.memo_files import memo_bytes, write_memo
     from ragqa.records.thread import records_back
@@ -36,7 +37,7 @@ def memo(
     records: dict[str, AnswerRecord] = {}
     for record_id in record_ids:
         records |= {one.record_id: one for one in reversed(list(records_back(record_id, store)))}
-    made = memo_of(list(records.values()), title)
+    made = memo_of(list(records.values()), title, case_desk().signed([f"record:{name}" for name in records]))
     if out is None:
         typer.echo(memo_bytes(made, ".md", template).decode(), nl=False)
         return

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragqa.errors import (
+    AccessError,
     ConfigError,
     GenerationError,
     QuestionError,
@@ -131,6 +132,7 @@ _EXIT_CODES: tuple[tuple[type[RagqaError], int], ...] = (
     (GenerationError, 4),
     (ScoringError, 5),
     (RecordError, 6),
+    (AccessError, 6),
     (RagqaError, 3),
 )
 

@@ -17,6 +17,7 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import claims_in
+from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import ScoringMode
@@ -89,7 +90,7 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A file, or postgresql://HOST/DATABASE.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; created if missing.")],
 ) -> None:
-    """Copy all records and their access rights to another store; existing records stay as they are.
+    """Copy all records with their access rights, and all cases, to another store; what exists there stays as it is.
 
     Keep a password in PGPASSFILE or PGPASSWORD rather than on the command line.
     """
@@ -101,10 +102,13 @@ def copy(
         raise RecordError(msg)
     old, new = (RecordStore(Paths(records_at=one).records) for one in (source, target))
     done = old.copy_to(new)
-    stderr().print(plain(f"copied {done.copied} records, {done.known} were there already"))
-    if done.different:
-        first = ", ".join(done.different[:5])
-        msg = f"{len(done.different)} exist with other content and were not changed: {first}"
+    n_steps, other_cases = CaseStore(old.place).copy_to(CaseStore(new.place))
+    words = f"copied {done.copied} records, {done.known} were there already, and {n_steps} steps of cases"
+    stderr().print(plain(words))
+    different = (*done.different, *other_cases)
+    if different:
+        first = ", ".join(different[:5])
+        msg = f"{len(different)} exist with other content and were not changed: {first}"
         raise RecordError(msg)
 
 

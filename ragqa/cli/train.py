@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -31,11 +32,20 @@ from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
 from ragqa.lab.training.strength import train_strength
-from ragqa.lab.training.verifier import VerifierSources, gather_claims, gather_first, verifier_card, verifier_training
-from ragqa.loading import load_encoder
+from ragqa.lab.training.taught import PER_STEP, taught_pairs
+from ragqa.lab.training.verifier import (
+    VerifierSources,
+    gather_claims,
+    gather_first,
+    gather_unlabelled,
+    verifier_card,
+    verifier_training,
+)
+from ragqa.loading import load_encoder, load_nli
 from ragqa.models import resolve_model
 from ragqa.models.inference.precision import wait_passively
 from ragqa.settings.config import RerankingConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
@@ -269,6 +279,8 @@ def pack(
     passes=typer.Option(min=1, help="Over the claims, each with windows drawn anew."),
     n_general=typer.Option("--general", min=0, help="General pairs beside them."),
     n_made=typer.Option("--made", min=0, help="Pairs made by rule of the claims' passages."),
+    answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
+    n_taught=typer.Option("--taught", min=0, help="Pairs that nobody labelled, as --teacher reads them."),
     n_first=typer.Option("--first", min=0, help="Short general pairs, seen before all others."),
     seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
 )
@@ -284,6 +296,7 @@ def verifier(
         int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
     ] = 0,
     base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
+    teacher: Annotated[str, typer.Option(help="Larger verifier that reads the --taught pairs; not of this fold.")] = "",
     stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
@@ -291,6 +304,13 @@ def verifier(
     with stderr().status("Reading claims and pairs"):
         sources = replace(sources, pairs=tuple(pairs or ()))
         first, (train, held_out) = gather_first(sources), gather_claims(sources)
+        unlabelled = gather_unlabelled(sources) if teacher else []
+    if unlabelled:
+        with progress_bar() as bar:
+            steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
+            train += chain.from_iterable(
+                bar.track(steps, total=-(-len(unlabelled) // PER_STEP), description="Teaching")
+            )
     stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
     training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
     last = _shown(train_nli(training, train, held_out, out, first))

@@ -33,6 +33,8 @@ _LINKS: Final = frozenset(
     "if unless when while because although though that which who where and or but whether".split()
 )
 PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
+# At the head of a sentence they mean what the one before it speaks of.
+POINTING_BACK: Final = frozenset("he she it they this that these those such his her its their".split())
 _BASES: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").split())
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
 _IRREGULAR: Final = dict(

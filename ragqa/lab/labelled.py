@@ -25,12 +25,16 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """A premise, a hypothesis and what the one says about the other: an index into `LABELS`."""
+    """A premise, a hypothesis and what the one says about the other: an index into `LABELS`.
+
+    ``taught`` are a teacher's probabilities in the order of `LABELS`; empty where a person or a rule gave the label.
+    """
 
     premise: str
     hypothesis: str
     label: int
     source: str
+    taught: tuple[float, ...] = ()
 
     @property
     def n_chars(self) -> int:

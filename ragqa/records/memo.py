@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from ragqa.records.findings import Finding, findings_of
 from ragqa.records.record import AnswerRecord
+from ragqa.records.sign_off import SignOff
 from ragqa.records.view import Shown, View, from_record, shown, weak_match
 from ragqa.records.words import (
     cited_by,
@@ -91,8 +92,11 @@ class Memo:
     blocks: tuple[Block, ...]
 
 
-def memo_of(records: Sequence[AnswerRecord], title: str = "") -> Memo:
-    """The memo on these records, at least one, in their order; without a ``title`` it has the first question's."""
+def memo_of(records: Sequence[AnswerRecord], title: str = "", signed: Sequence[SignOff] = ()) -> Memo:
+    """The memo on these records, at least one, in their order; without a ``title`` it has the first question's.
+
+    ``signed`` are the decisions that stand on them, for the reviewer's page.
+    """
     parts = [
         block for n, record in enumerate(records, 1) for block in _answer(record, f" {n}" if len(records) > 1 else "")
     ]
@@ -104,9 +108,22 @@ def memo_of(records: Sequence[AnswerRecord], title: str = "") -> Memo:
             MemoSection("Settings and fingerprints", 1),
             *(Grid(("What", "Value"), rows, (35, 65)) for rows in made),
             MemoSection("Review", 1, new_page=True),
+            *_signed(signed),
             Grid((), tuple((name, "") for name in _REVIEW), (30, 70), is_form=True),
         ),
     )
+
+
+def _signed(signed: Sequence[SignOff]) -> Iterable[Block]:
+    if signed:
+        heads = ("What", "Submitted by", "Decision", "Reason")
+        yield Grid(heads, tuple(map(_decision, signed)), (26, 20, 30, 24))
+
+
+def _decision(one: SignOff) -> tuple[str, ...]:
+    event, since = one.decision, f". Since then: {', '.join(one.changed)}" if one.changed else ""
+    when = event.at[:16].replace("T", " ")
+    return one.what, one.submission.by.shown, f"{event.step} by {event.by.shown}, {when} UTC{since}", event.text
 
 
 def trust_line(view: View, found: Shown) -> str:

@@ -8,59 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from ragqa.errors import RecordError
-from ragqa.records.engines import PATIENCE_SECONDS, AwayError, Execute, Place, engine_of
-from ragqa.records.reader import ALL, NONE, RecordReader, marks
+from ragqa.records.database import Database
+from ragqa.records.engines import Execute
+from ragqa.records.reader import ALL, NONE, marks
 from ragqa.records.record import AnswerRecord, RecordSummary
 from ragqa.types.scores import Verdict
 
-PAUSE_SECONDS: Final = 0.25  # between attempts at a server that is away
 COPIED_AT_ONCE: Final = 50  # records a transaction
 
-# The schema, forward: a store of version n has the first n of these. None is ever changed, only added to. The first
-# two are in stores of before there were versions.
-MIGRATIONS: Final = (
-    """
-CREATE TABLE IF NOT EXISTS records (
-    record_id TEXT PRIMARY KEY,
-    created_at TEXT NOT NULL,
-    question TEXT NOT NULL,
-    index_name TEXT NOT NULL,
-    generator TEXT NOT NULL,
-    status TEXT NOT NULL,
-    composite REAL,
-    sha256 TEXT NOT NULL,
-    body TEXT NOT NULL
-)""",
-    """
-CREATE TABLE IF NOT EXISTS readers (
-    record_id TEXT NOT NULL,
-    who TEXT NOT NULL,
-    is_author INTEGER NOT NULL,
-    PRIMARY KEY (record_id, who)
-)""",
-    """
-CREATE TABLE runs (
-    run_id TEXT PRIMARY KEY,
-    who TEXT NOT NULL,
-    began_at TEXT NOT NULL,
-    record_id TEXT NOT NULL
-)""",
-    """
-CREATE TABLE remarks (
-    record_id TEXT PRIMARY KEY,
-    note TEXT NOT NULL,
-    gone_at TEXT NOT NULL
-)""",
-)
-_VERSION: Final = "CREATE TABLE IF NOT EXISTS store_version (version INTEGER NOT NULL)"
 _COLUMNS: Final = "record_id, created_at, question, index_name, generator, status, composite"
 _SAVE: Final = """
 INSERT INTO records VALUES (?,?,?,?,?,?,?,?,?)
@@ -75,8 +37,6 @@ UNDO_DAYS: Final = 1  # for which a discarded record may be had back
 _WILD, _TAKEN = r"([%_!])", r"!\1"  # what LIKE reads as any letters, and how it is taken for itself
 _STAMP: Final = 7  # of these columns and sha256, body: the stamp's place
 
-_T = TypeVar("_T")
-
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
@@ -88,6 +48,24 @@ class BegunRun:
 
 
 @dataclass(frozen=True, slots=True)
+class SealedRecord:
+    """What a record says, in short, and what tells whether it is still the same.
+
+    ``sha256`` is of its body, ``corpus_sha256`` of the corpus that it was answered from; ``text`` has question or text
+    checked, answer and note. ``authors`` are ids.
+    """
+
+    record_id: str
+    title: str
+    index: str
+    sha256: str
+    corpus_sha256: str
+    ragqa_version: str
+    text: str
+    authors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CopyReport:
     """What `RecordStore.copy_to` did: records copied, there already, and the ids of those that are there otherwise."""
 
@@ -96,7 +74,7 @@ class CopyReport:
     different: tuple[str, ...]
 
 
-class RecordStore:
+class RecordStore(Database):
     """The records of one place; safe to share between threads, processes and, with a server, machines.
 
     With a ``reader`` it shows what is theirs or shared with them, and what is saved is theirs. Every method raises
@@ -104,19 +82,6 @@ class RecordStore:
     seconds and is tried again: it is not lost, nor doubled, by a server that is started again meanwhile. What is read
     does not wait.
     """
-
-    def __init__(self, place: Place, reader: RecordReader | None = None, patience: float = PATIENCE_SECONDS) -> None:
-        self.place = place
-        self._engine = engine_of(place)
-        self._ready = False
-        self._reader = reader
-        self._patience = patience
-
-    def seen_by(self, reader: RecordReader) -> RecordStore:
-        """The same records as this reader sees them."""
-        store = RecordStore(self.place, reader, self._patience)
-        store._ready = self._ready
-        return store
 
     def save(self, record: AnswerRecord) -> None:
         """Stores the record, replacing an earlier state of the same id, durably and at once."""
@@ -186,17 +151,37 @@ class RecordStore:
         )
         return tuple(RecordSummary(*row) for row in rows)
 
-    def corpora(self, record_ids: Sequence[str]) -> dict[str, str]:
-        """The corpus_sha256 of the index that each of these records was answered from, by record id."""
+    def sealed(self, record_ids: Sequence[str]) -> dict[str, SealedRecord]:
+        """Those of these records that this reader may see, by id, without opening them."""
         if not record_ids:
             return {}
         shown, values = self._condition()
+        within = f"record_id IN ({marks(record_ids)})"
+        told = [("manifest", "corpus_sha256"), ("ragqa_version",), ("question", "given"), ("answer", "text")]
+        fields = ", ".join(self._engine.field(*path) for path in told)
         rows = self._rows(
-            f"SELECT record_id, {self._engine.field('manifest', 'corpus_sha256')} FROM records "  # noqa: S608
-            f"WHERE record_id IN ({marks(record_ids)}) AND {shown}",
+            f"SELECT record_id, question, index_name, sha256, {_NOTE}, {fields} FROM records "  # noqa: S608
+            f"WHERE {within} AND {shown}",
             (*record_ids, *values),
         )
-        return {record_id: sha256 or "" for record_id, sha256 in rows}
+        authors: dict[str, tuple[str, ...]] = {}
+        statement = f"SELECT record_id, who FROM readers WHERE {within} AND is_author = 1"  # noqa: S608
+        for record_id, who in self._rows(statement, record_ids):
+            authors[record_id] = (*authors.get(record_id, ()), who)
+        return {
+            name: SealedRecord(
+                name,
+                title,
+                index,
+                sha256,
+                corpus or "",
+                version or "",
+                "\n".join(filter(None, (title, *texts))),
+                authors.get(name, ()),
+            )
+            for name, title, index, sha256, note, corpus, version, *said in rows
+            for texts in [(*said, note)]
+        }
 
     def check(self, record_id: str) -> None:
         """Raises RecordError where `load` would find none of this id."""
@@ -338,52 +323,10 @@ class RecordStore:
             raise self._none(record_id)
         return rows[0]
 
-    def _rows(self, statement: str, values: Sequence[Any]) -> Sequence[Any]:
-        rows: Sequence[Any] = self._once(lambda execute: execute(statement, values).fetchall())
-        return rows
-
     def _none(self, record_id: str) -> RecordError:
         if self._reader:
             self._reader.refused(record_id)
         return RecordError(f"no record {record_id!r} in {self._engine.name}; `ragqa records list` lists the records")
-
-    def _patiently(self, work: Callable[[Execute], _T]) -> _T:
-        """`_once`, again while the server is away. What ``work`` does twice must be as if done once."""
-        until = time.monotonic() + self._patience
-        while True:
-            try:
-                return self._once(work)
-            except AwayError:
-                if time.monotonic() > until:
-                    raise
-            time.sleep(PAUSE_SECONDS)
-
-    def _once(self, work: Callable[[Execute], _T]) -> _T:
-        """What ``work`` gives in one transaction of a store that has today's schema."""
-        if not self._ready:
-            self._migrate()
-            self._ready = True
-        try:
-            with self._engine.transaction() as execute:
-                return work(execute)
-        except RecordError:
-            self._ready = False  # it may have been moved away
-            raise
-
-    def _migrate(self) -> None:
-        """Brings the schema forward. Raises RecordError where a later ragqa has."""
-        with self._engine.transaction(alone=True) as execute:
-            execute(self._engine.own(_VERSION))
-            version = execute("SELECT max(version) FROM store_version").fetchone()[0] or 0
-            if version > len(MIGRATIONS):
-                msg = (
-                    f"the records in {self._engine.name} have schema {version}, this ragqa knows {len(MIGRATIONS)}; "
-                    "a later ragqa has used them: upgrade this one"
-                )
-                raise RecordError(msg)
-            for number in range(version, len(MIGRATIONS)):
-                execute(self._engine.own(MIGRATIONS[number]))
-                execute("INSERT INTO store_version VALUES (?)", (number + 1,))
 
 
 def _insert(rows: Sequence[Any], readers: Sequence[Any], execute: Execute) -> None:

@@ -3,6 +3,8 @@
 import json
 import random
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from transformers import BertForSequenceClassification
 from ragqa.errors import ModelError
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
 from ragqa.lab.training.loop import WEIGHTS
+from ragqa.lab.training.nli import pairs_sha256
 from ragqa.lab.training.packing import pack_model
+from ragqa.lab.training.taught import taught_pairs, unlabelled_pairs
 from ragqa.lab.training.verifier import (
     CONTRADICTION,
     ENTAILMENT,
@@ -25,6 +29,7 @@ from ragqa.lab.training.verifier import (
 )
 from ragqa.models import write_manifest
 from ragqa.models.inference.bert_graph import PACKED, is_packed, read_weights
+from ragqa.types.scores import NliProbabilities
 from tests.conftest import DATA as SHARED
 from tests.support.tiny_models import write_trainable
 
@@ -103,6 +108,35 @@ def test_short_general_pairs_come_first_and_no_others(tmp_path):
     first = gather_first(VerifierSources(claims=tmp_path, pairs=(file,), n_first=5))
     assert len(first) == 5
     assert {pair.premise for pair in first} == {texts[0]}
+
+
+def test_a_teacher_reads_claims_and_answers_but_none_of_the_fold(tmp_path):
+    answers = tmp_path / "answers.json"
+    rows = [
+        {
+            "Answer": "A Firm must keep records for six years [#SRC:1]. It rests.",
+            "Passages": [{"DocumentID": document, "PassageID": "1", "Passage": f"{document} firms. " + SENTENCES[0]}],
+        }
+        for document in (1, 3)  # of folds 1 and 0
+    ]
+    answers.write_text(json.dumps(rows), encoding="utf-8")
+    claim = Claim("Records are kept for two years by firms.", "contradicted", "number", (0,))
+    found = unlabelled_pairs([passage_of(claim, title="Rules")], answers, 0, 100, 1)
+    assert found == unlabelled_pairs([passage_of(claim, title="Rules")], answers, 0, 100, 1)
+    assert len(unlabelled_pairs([passage_of(claim)], answers, 0, 3, 1)) == 3
+    hypotheses = {hypothesis for _, hypothesis in found}
+    assert {claim.text, "A Firm must keep records for six years.", "It rests."} < hypotheses
+    assert len(hypotheses) > 3  # edited ones
+    assert not any("3 firms" in premise for premise, _ in found)
+
+
+def test_what_is_learnt_of_a_teacher_are_its_probabilities():
+    said = NliProbabilities(0.7, 0.1, 0.2)
+    teacher = SimpleNamespace(predict=lambda pairs: [said] * len(pairs))
+    steps = list(taught_pairs([("P", str(n)) for n in range(300)], teacher))
+    assert [len(step) for step in steps] == [256, 44]
+    assert (steps[0][0].label, steps[0][0].taught) == (CONTRADICTION, (0.7, 0.1, 0.2))
+    assert pairs_sha256(steps[1]) != pairs_sha256([replace(pair, taught=()) for pair in steps[1]])
 
 
 # Packed weights

@@ -10,8 +10,10 @@ from docx import Document
 from markdown_it import MarkdownIt
 
 from ragqa.errors import ConfigError, RecordError
+from ragqa.records.cases import CaseEvent, Signer, Step
 from ragqa.records.memo import Grid, MemoSection, Points, Quotation, memo_of
 from ragqa.records.memo_files import memo_bytes, write_memo
+from ragqa.records.sign_off import SignOff
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.types import FollowUp, Question
@@ -76,6 +78,24 @@ def test_a_memo_has_question_result_sentences_rules_duties_settings_and_a_page_f
     assert any(name.startswith("Model, ") for name in settings)
     (form,) = below(memo, "Review")
     assert form.rows == (("Reviewed by", ""), ("Date", ""), ("Decision", ""), ("Remarks", ""))
+
+
+def test_the_page_for_review_names_who_decided_what_when_and_what_has_changed_since(store):
+    record = asked(store, Question("What must a firm do?"))
+    submission = CaseEvent(Step.SUBMITTED, Signer("ann@example.org", "https://id|ann"))
+    decision = CaseEvent(Step.APPROVED, Signer("Bob"), "2026-11-26T02:15:59.123456+00:00", "as the rule says")
+    memo = memo_of([record], signed=[SignOff("Item 1 of case “X”", submission, decision, ("record changed",))])
+    grid, form = below(memo, "Review")
+    assert grid.rows == (
+        (
+            "Item 1 of case “X”",
+            "ann@example.org",
+            "approved by Bob (name not proven), 2026-11-26 02:15 UTC. Since then: record changed",
+            "as the rule says",
+        ),
+    )
+    assert form.is_form
+    assert sum(grid.widths) == 100
 
 
 def test_every_quotation_stands_in_the_corpus_word_for_word_in_the_file_too(store):

@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from ragqa.errors import ConfigError, RecordError
+from ragqa.records.database import MIGRATIONS
 from ragqa.records.engines import AwayError, PostgresEngine, engine_of
 from ragqa.records.reader import RecordReader
-from ragqa.records.store import MIGRATIONS, RecordStore
+from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from tests.support.helpers import make_pipeline
@@ -56,7 +57,9 @@ def test_everybody_sees_their_own_and_what_is_shared_with_them(store, record):
         with pytest.raises(RecordError, match="no record 'r001'"):
             stranger("r001")
     assert guessed == ["r001"] * 4
-    assert bob.corpora(["r001", "r002"]) == {"r002": "c0ffee"}
+    (sealed,) = bob.sealed(["r001", "r002"]).values()
+    assert (sealed.record_id, sealed.corpus_sha256, sealed.authors) == ("r002", "c0ffee", ("bob",))
+    assert (sealed.title, record.answer.text in sealed.text) == (record.question.title, True)
     ann.share("r001", "group:insurers", shared=True)
     ann.share("r001", "group:insurers", shared=True)
     assert bob.load("r001") == one
@@ -119,10 +122,11 @@ def test_a_store_of_before_versions_is_brought_forward_and_a_later_one_is_refuse
             execute(engine.own(MIGRATIONS[number]))
     RecordStore(place).save(record)
     assert RecordStore(place).load(record.record_id) == record
+    versions = [(n + 1,) for n in range(len(MIGRATIONS))]
     with engine.transaction() as execute:
-        assert execute("SELECT version FROM store_version ORDER BY version").fetchall() == [(1,), (2,), (3,), (4,)]
+        assert execute("SELECT version FROM store_version ORDER BY version").fetchall() == versions
         execute("INSERT INTO store_version VALUES (99)")
-    with pytest.raises(RecordError, match="schema 99, this ragqa knows 4.*upgrade"):
+    with pytest.raises(RecordError, match=f"schema 99, this ragqa knows {len(MIGRATIONS)}.*upgrade"):
         RecordStore(place).list()
 
 

@@ -21,8 +21,10 @@ from ragqa.library.collection import TRASH, Collection, collection_of, make_coll
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
+from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import IndexingConfig
@@ -35,9 +37,8 @@ from tests.support.fuzzed import Inside
 from tests.support.helpers import make_pipeline
 from tests.support.killed import in_a_process
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 OLD = Path(__file__).parents[1] / "fixtures" / "v0.1.0" / "records.sqlite3"
-MANY = [pytest.param(20, marks=pytest.mark.slow)]
 
 
 def spread(n_changes, n_kills):
@@ -73,7 +74,7 @@ def index_of(folder):
     return [[one.text for one in index.passages], {one.path: one.sha256 for one in index.manifest.files}]
 
 
-@pytest.mark.parametrize("n_kills", [1, *MANY])
+@pytest.mark.parametrize("n_kills", [20])
 def test_an_index_is_the_old_or_the_new_one(tmp_path, n_kills):
     before, then = "Firms must act", "Banks must wait"
     in_a_process(building(tmp_path / "whole", before))
@@ -165,7 +166,7 @@ def contents(found):
     return {sha256 for _, _, sha256 in found["files"]}
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [30])
 def test_what_was_dropped_is_there_and_whole(tmp_path, n_kills):
     write_html(tmp_path / "a")
     write_docx(tmp_path / "b")
@@ -211,13 +212,13 @@ def whole_records(file):
     return found
 
 
-@pytest.mark.parametrize("n_kills", [2, *MANY])
+@pytest.mark.parametrize("n_kills", [20])
 def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, place, n_kills):
     moments, file, log = random.Random(19), place, AuditLog(tmp_path / "audit")
 
     def ask(say):
         gate = Gate(audit=log)
-        pipeline = make_pipeline(records=gate.records(RecordStore(file)))
+        pipeline = make_pipeline(records=gate.seeing(RecordStore(file)))
         while True:
             with gate.doing(Act.QUESTION, "rulebook"):
                 say("logged")
@@ -242,10 +243,38 @@ def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, plac
     assert scored
 
 
+# Cases --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_what_was_said_of_a_case_is_kept_and_logged(tmp_path, place, n_kills):
+    moments, log = random.Random(37), AuditLog(tmp_path / "audit")
+    desk = CaseDesk(Gate(), CaseStore(place), lambda refs: {}, log, "Ann")
+    case_id = in_a_process(lambda say: say(desk.begin("Outsourcing").case_id)).said[0]
+
+    def work(say):
+        for n in range(1_000):
+            desk.note(case_id, f"{kill}.{n}")
+            say(f"{kill}.{n}")
+
+    for kill in range(n_kills):
+        first = desk.store.load(case_id).version
+        done = in_a_process(work, after=moments.randrange(1, 30), moments=moments)
+        case = desk.store.load(case_id)  # its chain of hashes is whole
+        texts = [one.text for one in case.notes]
+        assert set(done.said) <= set(texts), kill
+        assert len(texts) == len(set(texts)) <= case.version - 1
+        assert case.version - first in (len(done.said), len(done.said) + 1)
+        desk.note(case_id, f"after kill {kill}")
+        assert log.verify().broken is None
+        logged = sum(one.get("what") == "noted" for one in log.entries())
+        assert logged >= len(texts) + 1
+
+
 # Records of an earlier version ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_kills", [2, *MANY])
+@pytest.mark.parametrize("n_kills", [20])
 def test_records_of_an_earlier_version_outlive_being_opened(tmp_path, n_kills):
     moments = random.Random(19)
     before = whole_records(shutil.copy(OLD, tmp_path / "undisturbed.sqlite3"))

@@ -18,6 +18,7 @@ from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.library.collection import make_collection
 from ragqa.library.upload import take
+from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.settings.config import IndexingConfig
@@ -25,6 +26,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.shared import forget
+from ragqa.ui.state.desk import case_desk
 from ragqa.ui.state.run import Run
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
@@ -119,6 +121,13 @@ def world(indexes, tmp_path, monkeypatch):
         resources.runs().add(run)
         run.wait(20)
         made.ids["run"] = run.id
+        desk = case_desk(paths)
+        own, shared = desk.begin(f"The {SECRET} case").case_id, desk.begin("A shared case").case_id
+        desk.share(shared, "role:reader", shared=True)
+        for case_id in (own, shared):
+            desk.add(case_id, f"record:{made.ids['ann']}")
+            desk.submit(case_id)
+        made.ids |= {"case": own, "shared case": shared}
     yield made
     forget()
 
@@ -193,7 +202,8 @@ def kept(world):
         for path in world.paths.library.rglob("*")
         if path.is_file() and not path.name.endswith(".lock")
     }
-    return files, sorted(one.name for one in world.paths.indexes.iterdir()), records(world)
+    cases = CaseStore(world.paths.records).list()
+    return files, [*sorted(one.name for one in world.paths.indexes.iterdir()), *cases], records(world)
 
 
 def records(world):
@@ -221,6 +231,10 @@ ADDRESSES = {
     "two records compared, as a reader": ("compare", "rita", {"a": "nobodys", "b": "ann"}),
     "an id with a wildcard": ("records", "bob", {"record": "%"}),
     "an id with SQL": ("records", "bob", {"record": "' OR 1=1 --"}),
+    "another's case": ("records", "bob", {"case": "case"}),
+    "another's case, as a curator": ("records", "carl", {"case": "case"}),
+    "a shared case with another's record": ("records", "bob", {"case": "shared case"}),
+    "the cases, as a reader": ("records", "rita", {"cases": "1"}),
     "another's run": ("ask", "bob", {"run": "run"}),
     "another's run, as a curator": ("ask", "carl", {"run": "run"}),
     "a closed corpus read": ("read", "bob", {"corpus": "closed"}),
@@ -319,6 +333,9 @@ def test_there_are_at_least_forty():
         ("records", "ann", {"record": "ann"}),
         ("records", "ann", {"record": "ann closed"}),
         ("records", "root", {"record": "nobodys"}),
+        ("records", "ann", {"case": "case"}),
+        ("records", "ann", {"case": "shared case"}),
+        ("records", "root", {"cases": "1"}),
         ("ask", "ann", {"run": "run"}),
         ("ask", "root", {"run": "run"}),
         ("read", "ann", {"corpus": "closed", "find": "feed"}),
@@ -329,6 +346,66 @@ def test_there_are_at_least_forty():
 def test_who_may_see_it_sees_it(world, page, who, query):
     """Without these the tests above would hold of a page that shows nothing."""
     assert SECRET in told(opened(page, who, resolved(world, query)))
+
+
+def keys(at):
+    return {button.key for button in at.button}
+
+
+def test_a_case_is_decided_on_by_another_who_sees_what_is_in_it(world):
+    case, decisions = {"case": world.ids["shared case"]}, {"case_approve", "case_return", "case_override"}
+    forged = {"kept_case_name": "bob@example.org"}  # which counts where nobody signs in
+    assert not decisions & keys(opened("records", "ann", case, forged))
+    assert not {"case_submit", *decisions} & keys(opened("records", "rita", case))
+    before = kept(world)
+    at = opened("records", "bob", case)
+    at.button(key="case_approve").click().run()
+    assert "is gone or not yours to see" in told(at)
+    assert kept(world) == before
+    world.store.share(world.ids["ann"], "bob@example.org", shared=True)
+    at.text_input(key="case_why").input("as the rule says").run()
+    at.button(key="case_approve").click().run()
+    (found,) = (one for one in CaseStore(world.paths.records).list() if one.case_id == case["case"])
+    decision = found.reviews()[-1][1]
+    assert (found.state(), decision.by.name, decision.text) == ("approved", "bob@example.org", "as the rule says")
+    assert "bob@example.org" in told(opened("records", "rita", case))
+    at = opened("records", "bob", case)
+    at.text_area(key="case_note").input("Ask the vendor").run()
+    at.button(key="case_noted").click().run()
+    assert "changed since" in told(at)
+    assert "note 1 new" in told(at)
+
+
+def test_a_case_is_shared_with_the_records_in_it_that_are_ones_own_where_that_is_ticked(world):
+    for ticked in (False, True):
+        at = opened("records", "ann", {"case": world.ids["case"]})
+        at.text_input(key="case_with").input("bob@example.org").run()
+        at.checkbox(key="case_records").set_value(ticked).run()
+        at.button(key="case_share").click().run()
+        assert not at.exception
+        case = opened("records", "bob", {"case": world.ids["case"]})
+        assert (f"record:{world.ids['ann']}" in told(case)) is ticked
+
+
+def test_a_record_goes_into_a_new_case_and_a_task_is_done(world):
+    at = opened("records", "ann", {"record": world.ids["ann"]})
+    at.text_input(key="case_title").input("Outsourcing *of* it").run()
+    at.button(key="case_add_to").click().run()
+    assert "case" in at.query_params
+    at.text_input(key="case_task").input("Call").run()
+    at.button(key="case_tasked").click().run()
+    at.button(key="case_done_1").click().run()
+    case = CaseStore(world.paths.records).list()[0]
+    assert (case.title, case.items[0].ref, case.tasks[0].done.by.name) == (
+        "Outsourcing *of* it",
+        f"record:{world.ids['ann']}",
+        "ann@example.org",
+    )
+    at = opened("records", "ann", {"cases": "1"})
+    at.text_input(key="case_words").input("pangolin outsourcing").run()
+    assert case.case_id in told(at)
+    at.text_input(key="case_words").input("zebra").run()
+    assert "No case has these words" in told(at)
 
 
 def test_a_record_is_shared_with_a_person_and_with_a_group_and_no_longer(world):

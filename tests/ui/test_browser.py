@@ -272,6 +272,16 @@ def compared(page):
     page.locator(".rq-ranks").wait_for()
 
 
+def filed(page):
+    page.get_by_role("button", name="New case").click()
+    for field, text in (("Your name (not proven)", "Ann"), ("What it is about", "Outsourcing")):
+        page.get_by_role("textbox", name=field).fill(text)
+        page.keyboard.press("Enter")
+        settle(page)
+    page.get_by_role("button", name="Open it").click()
+    page.get_by_role("heading", name="Outsourcing").wait_for()
+
+
 PAGES = {  # every address there ever was, and what makes it worth looking at
     "": lambda page: page.locator(".st-key-examples button").first.wait_for(),
     "ask": lambda page: page.locator(".st-key-examples button").first.wait_for(),
@@ -280,6 +290,7 @@ PAGES = {  # every address there ever was, and what makes it worth looking at
     "sweep": swept,
     "library": lambda page: page.get_by_role("heading", name="Library").wait_for(),
     "records": lambda page: page.locator(".rq-table a").first.wait_for(),
+    "records?cases=1": filed,
     "evaluate": lambda page: page.get_by_role("combobox").first.wait_for(),
     "dataset": lambda page: page.locator("h1", has_text="Data set").wait_for(),
 }

@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from ragqa.records.case_words import search
+from ragqa.records.cases import CaseEvent, Seen, Signer, Step, case_of
 from ragqa.scoring.repass.explanation import explain
 from ragqa.types import ModelInfo, Question, Span
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import Cover, ObligationVerdict, Premise, RePASs, SentenceVerdict, Verdict
+from ragqa.ui.html.cases import case_html, cases_html
 from ragqa.ui.html.render import answer_html
 from ragqa.ui.html.scores import (
     gauges_html,
@@ -77,6 +80,20 @@ def test_hostile_text_stays_text_in_the_breakdown(evaluation, final, raw):
         provenance_html([(HOSTILE, HOSTILE)]),
     ):
         assert "alert(1)" in assert_harmless(html).text
+
+
+def test_hostile_text_stays_text_in_a_case():
+    by = Signer(HOSTILE, HOSTILE)
+    seen = Seen(HOSTILE, {HOSTILE: "a"}, {HOSTILE: HOSTILE}, text=HOSTILE, address="records?record=r1")
+    event = CaseEvent(Step.OPENED, by, HOSTILE, HOSTILE, ref=HOSTILE, owner=HOSTILE, due=HOSTILE)
+    steps = (Step.OPENED, Step.SHARED, Step.ADDED, Step.NOTED, Step.TASKED, Step.SUBMITTED, Step.APPROVED)
+    events = [replace(event, step=step) for step in steps]
+    events += [replace(event, step=step, item=1, parts={HOSTILE: "b"}) for step in (Step.SUBMITTED, Step.RETURNED)]
+    for done in ([], [replace(event, step=Step.DONE, item=1)]):
+        case = case_of(HOSTILE, [*events, *done])
+        found = list(search([case], HOSTILE.split()[0], {HOSTILE: seen}))
+        for html in (case_html(case, {HOSTILE: seen}), case_html(case, {}), cases_html(found, {HOSTILE: seen})):
+            assert "alert(1)" in assert_harmless(html).text
 
 
 def test_what_surrounds_the_breakdown_is_harmless_too(evaluation):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ragqa.english.phrases import POINTING_BACK
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import Answerability, answerability
@@ -162,7 +163,7 @@ class DirectGenerator:
 
 
 def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most: int, evidence: Evidence) -> list[int]:
-    """The places of at most ``most`` sentences beside the leads: of those near enough, each time what adds most."""
+    """The places of at most ``most`` sentences beside the leads: what these point back to, then what adds most."""
     weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
     total = sum(weights.values()) or 1.0
     highest = [max(column) for column in zip(*weighed.scores, strict=True)]
@@ -171,8 +172,8 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     floors = [lowest * _floor(source, own, limited) for source in weighed.sources]
     if evidence.n_named:  # of a rule asked for by its number any sentence is
         floors = [-math.inf] * len(floors)
-    chosen: list[int] = []
-    room = EVIDENCE_WORDS
+    chosen = _pointed_to(weighed, leads)[:most]
+    room = EVIDENCE_WORDS - sum(len(weighed.sources[place].text.split()) for place in chosen)
     said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))
     while len(chosen) < most:
         values = {
@@ -187,6 +188,14 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
         said |= weighed.sources[chosen[-1]].reading.stems
         room -= len(weighed.sources[chosen[-1]].text.split())
     return chosen
+
+
+def _pointed_to(weighed: Weighed, leads: Sequence[int]) -> list[int]:
+    """The places of the sentences right before those leads that begin with what points back: "It may be outsourced"."""
+    place_of = {(source.rank, source.position): place for place, source in enumerate(weighed.sources)}
+    pointing = (weighed.sources[place] for place in leads)
+    before = [(one.rank, one.position - 1) for one in pointing if one.text.split()[0].casefold() in POINTING_BACK]
+    return [place_of[one] for one in dict.fromkeys(before) if one in place_of and place_of[one] not in leads]
 
 
 def _floor(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragqa.errors import ModelError
 from ragqa.infra.files import replacing
 from ragqa.models import write_manifest
+from ragqa.models.inference.bert_graph import is_packed
 from ragqa.models.inference.precision import Computed, Subject, timings
-from ragqa.models.inference.torch_engine import quiet_transformers, torch_version
+from ragqa.models.inference.torch_engine import classifier_of, quiet_transformers, torch_version
 from ragqa.settings.config import Precision
 
 if TYPE_CHECKING:
@@ -282,15 +283,20 @@ def load_classifier(
             config.label2id = {label: n for n, label in enumerate(labels)}
             config.attention_probs_dropout_prob = 0.0  # drawing that many random numbers takes a fifth of the time
             config.hidden_dropout_prob = dropout
-            model: PreTrainedModel = AutoModelForSequenceClassification.from_pretrained(
-                base,
-                config=config,
-                local_files_only=True,
-                use_safetensors=True,
-                dtype=torch.float32,
-                ignore_mismatched_sizes=True,
-                attn_implementation="eager",  # on processors faster than sdpa, whose backward pass is slow in bf16
-            )
+            config._attn_implementation = "eager"  # on processors faster than sdpa, whose backward pass is slow in bf16
+            model: PreTrainedModel
+            if is_packed(base):
+                model = classifier_of(base, config)
+            else:
+                model = AutoModelForSequenceClassification.from_pretrained(
+                    base,
+                    config=config,
+                    local_files_only=True,
+                    use_safetensors=True,
+                    dtype=torch.float32,
+                    ignore_mismatched_sizes=True,
+                    attn_implementation="eager",
+                )
     except (OSError, ValueError) as error:
         msg = (
             f"expected a transformer with safetensors weights in {base}, found none that can be loaded "

@@ -86,7 +86,11 @@ def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]
     for path in sources.documents:
         train += made_pairs(_documents(path), sources.n_made // len(sources.documents), sources.seed)
     if sources.answers:
-        train += quoting_pairs(_answers(sources.answers), sources.n_quoting, sources.seed)
+        answers = [
+            (answer.sentences, [sentence for text in answer.sources for sentence in _sentences(text)])
+            for answer in written_answers(sources.answers)
+        ]
+        train += quoting_pairs(answers, sources.n_quoting, sources.seed)
     if sources.limit is not None and sources.limit < len(train):
         train = random.Random(sources.seed).sample(train, sources.limit)
     return train, held_out
@@ -101,13 +105,28 @@ def _documents(path: Path) -> list[list[str]]:
     return [sentences[start : start + 100] for start in range(0, len(sentences), 100)]
 
 
-def _answers(path: Path) -> list[tuple[Sequence[str], Sequence[str]]]:
-    found: list[tuple[Sequence[str], Sequence[str]]] = []
+@dataclass(frozen=True, slots=True)
+class WrittenAnswer:
+    """Sentences of an answer, without citation marks, the texts of its sources, and their places ("adgm:7:5.2.7")."""
+
+    sentences: tuple[str, ...]
+    sources: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+def written_answers(path: Path) -> list[WrittenAnswer]:
+    """The answers of a JSON list of {Answer, Passages}. Raises CorpusError."""
+    found = []
     for row in _rows(path):
-        passages = row.get("Passages")
-        texts = [str(passage.get("Passage", "")) for passage in passages] if isinstance(passages, list) else []
-        answer = _sentences(_MARKS.sub("", str(row.get("Answer", ""))))
-        found.append((answer, [sentence for text in texts for sentence in _sentences(text)]))
+        given = row.get("Passages")
+        passages = given if isinstance(given, list) else []
+        found.append(
+            WrittenAnswer(
+                tuple(_sentences(_MARKS.sub("", str(row.get("Answer", ""))))),
+                tuple(str(passage.get("Passage", "")) for passage in passages),
+                tuple(f"adgm:{passage.get('DocumentID')}:{passage.get('PassageID')}" for passage in passages),
+            )
+        )
     return found
 
 
@@ -167,7 +186,8 @@ def pairs_sha256(pairs: Sequence[LabelledPair]) -> str:
     """Of the texts and labels, in their order."""
     digest = hashlib.sha256()
     for pair in pairs:
-        digest.update(f"{pair.label}\0{pair.premise}\0{pair.hypothesis}\0".encode("utf-8", "replace"))
+        label = pair.taught or pair.label
+        digest.update(f"{label}\0{pair.premise}\0{pair.hypothesis}\0".encode("utf-8", "replace"))
     return digest.hexdigest()
 
 
@@ -256,9 +276,13 @@ def _loss(
     from torch.nn import functional
 
     model.train()
-    labels = torch.tensor([pair.label for pair in batch], device=model.device)
+    smoothed = training.label_smoothing / len(LABELS)
+    known = [
+        [smoothed + (1 - training.label_smoothing) * (n == pair.label) for n in range(len(LABELS))] for pair in batch
+    ]
+    wanted = torch.tensor([pair.taught or row for pair, row in zip(batch, known, strict=True)], device=model.device)
     logits = _logits(model, tokenizer, training, bf16, batch)
-    return functional.cross_entropy(logits.float(), labels, label_smoothing=training.label_smoothing)
+    return functional.cross_entropy(logits.float(), wanted)
 
 
 def _accuracy(

@@ -19,6 +19,7 @@ from ragqa.lab.training.loop import Progress
 from ragqa.lab.training.model_folder import ModelCard
 from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
 from ragqa.lab.training.nli_made_pairs import made_pairs
+from ragqa.lab.training.taught import unlabelled_pairs
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
@@ -38,6 +39,8 @@ class VerifierSources:
     passes: int = 2  # over the claims, each with windows drawn anew
     n_general: int = 5_000
     n_made: int = 2_000
+    answers: Path | None = None  # JSON list of {Answer, Passages}; a teacher reads their sentences, too
+    n_taught: int = 0  # pairs that nobody labelled, as a teacher reads them
     n_first: int = 0  # short general ones, seen before all others: a body learns from them what the task is
     seed: int = 1
 
@@ -70,6 +73,12 @@ def gather_first(sources: VerifierSources) -> list[LabelledPair]:
     short = [pair for path in sources.pairs for pair in read_pairs(path) if pair.n_chars <= SHORT]
     known = weighed(short, SET_SHARES, sources.seed)
     return random.Random(sources.seed).sample(known, min(sources.n_first, len(known)))
+
+
+def gather_unlabelled(sources: VerifierSources) -> list[tuple[str, str]]:
+    """The pairs that a teacher is to read, none of the fold held out. Raises CorpusError."""
+    passages = [one for one in read_claims(sources.claims / "claims.jsonl") if fold_of(one.id) != sources.fold]
+    return unlabelled_pairs(passages, sources.answers, sources.fold, sources.n_taught, sources.seed)
 
 
 def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[LabelledPair]]:

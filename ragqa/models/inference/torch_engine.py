@@ -32,7 +32,7 @@ class TorchEngine:
         try:
             with quiet_transformers():
                 if is_packed(folder):
-                    model = _unpacked(folder)
+                    model = classifier_of(folder)
                 else:
                     model = AutoModelForSequenceClassification.from_pretrained(
                         folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
@@ -73,12 +73,13 @@ class TorchEngine:
         return True
 
 
-def _unpacked(folder: Path) -> Any:  # noqa: ANN401 - a model of transformers
+def classifier_of(folder: Path, config: Any = None) -> Any:  # noqa: ANN401 - a model of transformers
+    """The packed classifier of this folder, in float32; ``config`` in place of the folder's own. Raises ModelError."""
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     auto: Any = AutoModelForSequenceClassification  # its class methods are not annotated
-    model = auto.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+    model = auto.from_config(config or AutoConfig.from_pretrained(folder, local_files_only=True))
     weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in unpack(folder).items()}
     model.load_state_dict(weights, strict=False)  # position ids are no weights
     return model

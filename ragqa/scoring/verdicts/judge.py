@@ -20,7 +20,7 @@ from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_r
 from ragqa.scoring.verdicts.quotations import Quotations
 from ragqa.scoring.verdicts.windows import Similarity, Window, Windows
 from ragqa.settings.scoring import ScoringConfig
-from ragqa.types import AnswerSentence, Passage
+from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import (
     Breakdown,
     Cover,
@@ -58,6 +58,7 @@ class Judge:
         self._similarity = similarity
         self._windows = Windows(premises, passages, similarity)
         self._parts_of: dict[tuple[str, tuple[str, ...]], list[ReadPart]] = {}
+        self._verdicts: dict[str, SentenceVerdict] = {}  # by the sentence's text
         self._quotations = Quotations(premises)
 
     # Sentences ------------------------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ class Judge:
         ``table`` holds the second looks. ``entailment`` and ``contradiction`` are raw, one per source sentence: they
         decide nothing, and what of them is not believed is named.
         """
-        made = self._judged(index, sentence.text, table)
+        made = replace(self._verdict_of(sentence.text, table), index=index)
         doubted = tuple(
             n
             for n in range(len(self.premises))
@@ -106,6 +107,12 @@ class Judge:
             reason = f"So far {self._number(best)} supports this (entailment {entailment[best]:.2f})."
             return SentenceVerdict(index, Verdict.SUPPORTED, reason, "entailment", (best,))
         return SentenceVerdict(index, Verdict.UNSUPPORTED, "So far no source sentence says this.", "nothing")
+
+    def _verdict_of(self, text: str, table: Table) -> SentenceVerdict:
+        """The verdict on a sentence whose looks are all known, made once."""
+        if text not in self._verdicts:
+            self._verdicts[text] = self._judged(0, text, table)
+        return self._verdicts[text]
 
     def _judged(self, index: int, text: str, table: Table) -> SentenceVerdict:
         at_once, quotation = self._quoted_or_unread(index, text), self._quotations.of(text)
@@ -239,10 +246,14 @@ class Judge:
     # Obligations ----------------------------------------------------------------------------------------------------
 
     def obligation_looks(self, obligation: Premise, said: Said) -> list[tuple[str, str]]:
-        """The pairs that the verifier reads for this obligation, against the answer sentences ``said``."""
+        """The pairs that the verifier reads for this obligation, against the answer sentences ``said``.
+
+        Those of the sentences' own verdicts are among them: what contradicts an obligation is in conflict with it.
+        """
         if quoted_in(obligation, said) is not None or not self._is_readable(obligation):
             return []
-        return [(part.evidence, part.text) for part in self._parts(obligation, said) if part.evidence]
+        own = [(part.evidence, part.text) for part in self._parts(obligation, said) if part.evidence]
+        return own + [pair for _, sentence in said for pair in self.second_looks(sentence)]
 
     def obligation(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
         """How strongly this obligation binds and whether the answer tells of it; ``table`` holds its looks."""
@@ -257,7 +268,21 @@ class Judge:
         if not self._is_readable(obligation):
             reason = "The model cannot read this language, and no sentence of the answer says it word for word."
             return ObligationVerdict(index, Cover.NOT_COVERED, reason, "language")
-        return cover_of(index, self._parts(obligation, said), table)
+        found = cover_of(index, self._parts(obligation, said), table)
+        clash = found.cover is not Cover.IN_CONFLICT and self._denied(index, obligation, said, table)
+        return clash or found
+
+    def _denied(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict | None:
+        """In conflict, where a sentence of the answer is contradicted by this obligation; None where none is."""
+        for n, sentence in said:
+            verdict = self._verdict_of(sentence.text, table)
+            if verdict.verdict is Verdict.CONTRADICTED and any(
+                self.premises[place].text == obligation.text for place in verdict.contradicting
+            ):
+                words = verdict.found or (Span(obligation.text, 0, len(obligation.text)),)
+                reason = f"Sentence {n + 1} says otherwise than “{words[0].text}”."
+                return ObligationVerdict(index, Cover.IN_CONFLICT, reason, verdict.rule, n, words)
+        return None
 
     def obligation_so_far(self, score: ObligationScore) -> ObligationVerdict:
         """What RePASs' coverage says of it, while pairs are still unknown."""

@@ -9,16 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
 
 from ragqa.errors import AccessError, RagqaError
 from ragqa.infra.metrics import METRICS
+from ragqa.records.database import Database
 from ragqa.records.reader import RecordReader
-from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.policy import LOCAL, Act, Person, Policy, Role
 
 HOUR: Final = 3600.0  # seconds
+_Store = TypeVar("_Store", bound=Database)
 
 
 class RateLimit:
@@ -128,8 +129,8 @@ class Gate:
         """Whether a run that this person's id began is theirs to see."""
         return self.person.role is Role.ADMINISTRATOR or (bool(owner) and owner == self.person.id)
 
-    def records(self, store: RecordStore) -> RecordStore:
-        """The store as this person sees it; all of it where nobody signs in."""
+    def seeing(self, store: _Store) -> _Store:
+        """The store, of records or of cases, as this person sees it; all of it where nobody signs in."""
         if self.audit is None:
             return store
         person = self.person

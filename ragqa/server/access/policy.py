@@ -33,6 +33,8 @@ class Act(StrEnum):
     SHARE = "share"
     FEEDBACK = "feedback"
     RECORD = "record"  # a note on one of their own, or its deletion
+    CASE = "case"  # made, added to, shared, submitted
+    REVIEW = "review"  # a decision on what another person submitted
     PRESET = "preset"
     UPLOAD = "upload"
     INDEX = "index"
@@ -54,14 +56,13 @@ class Act(StrEnum):
 
 LEAST: Final = {
     Act.READ: Role.READER,
-    **dict.fromkeys(
-        (Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK, Act.RECORD, Act.PRESET), Role.ANALYST
-    ),
+    **dict.fromkeys((Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK), Role.ANALYST),
+    **dict.fromkeys((Act.RECORD, Act.CASE, Act.REVIEW, Act.PRESET), Role.ANALYST),
     **dict.fromkeys((Act.UPLOAD, Act.INDEX, Act.RENAME, Act.DELETION, Act.RESTORE), Role.CURATOR),
     **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
     **dict.fromkeys((Act.EVALUATION, Act.AUDIT), Role.ADMINISTRATOR),
 }
-GROUP: Final = "group:"  # before the name of a group, where a record is shared with one
+GROUP, ROLE = "group:", "role:"  # before the name of a group or role, where a record or a case is shared with one
 CLOCKS: Final = 120.0  # seconds by which the provider's clock may be ahead of ours
 
 
@@ -81,8 +82,10 @@ class Person:
 
     @property
     def names(self) -> frozenset[str]:
-        """What a record can be shared with."""
-        return frozenset({self.id, *filter(None, (self.email,)), *(GROUP + group for group in self.groups)})
+        """What a record or a case can be shared with; a role is everybody who has it or a higher one."""
+        roles = (ROLE + role.name.lower() for role in Role if Role.NONE < role <= self.role)
+        email = {self.email} if self.email and not self.email.startswith((GROUP, ROLE)) else set[str]()
+        return frozenset({self.id, *email, *(GROUP + group for group in self.groups), *roles})
 
 
 LOCAL: Final = Person("local", Role.ADMINISTRATOR)  # whoever sits at a page that asks nobody to sign in

@@ -34,6 +34,7 @@ from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.cases import draw_add
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
@@ -197,6 +198,7 @@ def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> No
         if question := section_question(index.passages[position]):
             address = address_of(Link(question, corpus=corpus))
             st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Ask about this section</a>')
+        draw_add(f"document:{corpus}/{document.document_id}", Paths.from_env())
 
 
 def _go(index: Index, document: DocumentView, number: int) -> None:

@@ -15,11 +15,13 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html, records_html
+from ragqa.ui.pages.cases import draw_add, draw_case, draw_cases
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 
 PAGE = 50  # records at a time
 _GONE = "record_gone"  # id and title of the record deleted last
+_WHAT, _RECORDS, _CASES = "history_what", "Records", "Cases"
 _AFTER = "history_after"  # a plain key: how many newer ones stand on the pages before
 
 
@@ -28,7 +30,7 @@ def records_page() -> None:
     st.html(resources.style())
     st.title("History")
     paths = Paths.from_env()
-    record_id = st.query_params.get("record")
+    record_id, case_id = st.query_params.get("record"), st.query_params.get("case")
     try:
         store = resources.record_store(paths.records)
         if record_id:
@@ -41,7 +43,12 @@ def records_page() -> None:
             with st.container(horizontal=True, key="record_bar"):
                 _sharing(record_id, store)
                 _own(record_id, store, record.question.title)
+                draw_add(f"record:{record_id}", paths)
             draw_record(record)
+        elif case_id:
+            draw_case(case_id, paths)
+        elif _shows_cases():
+            draw_cases(paths)
         elif _undo() or store.list(1):
             against = st.query_params.get("compare", "")
             if against:
@@ -55,6 +62,20 @@ def records_page() -> None:
             st.html(notice_html(words))
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
+
+
+def _shows_cases() -> bool:
+    """Whether the cases are chosen above, and not the records; the address says so too."""
+    st.session_state[_WHAT] = _CASES if "cases" in st.query_params else _RECORDS
+    st.segmented_control("Shown", (_RECORDS, _CASES), key=_WHAT, label_visibility="collapsed", on_change=_switch)
+    return st.query_params.get("cases") is not None
+
+
+def _switch() -> None:
+    if st.session_state[_WHAT] == _CASES:
+        st.query_params["cases"] = "1"
+    elif st.session_state[_WHAT] == _RECORDS:
+        st.query_params.pop("cases", None)
 
 
 def _own(record_id: str, store: RecordStore, title: str) -> None:

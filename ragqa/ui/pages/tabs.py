@@ -20,6 +20,7 @@ from ragqa.records.view import Shown, View, provisional, reselect, shown, unread
 from ragqa.records.words import quantity
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
+from ragqa.server.access.desk import CaseDesk
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Selection
@@ -42,6 +43,7 @@ from ragqa.ui.html.scores import (
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.pages.notes import draw_note
 from ragqa.ui.state import resources
+from ragqa.ui.state.desk import case_desk
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
@@ -263,11 +265,14 @@ def _record(drawn: _Drawn) -> None:
     if not record_id or not drawn.record:
         st.html(notice_html("The record appears here when the answer is complete: settings, passages, scores, models."))
         return
-    name, store = f"ragqa-{record_id}", resources.record_store(Paths.from_env().records)
+    name, paths = f"ragqa-{record_id}", Paths.from_env()
+    store, desk = resources.record_store(paths.records), case_desk(paths)
     with st.container(horizontal=True, key="record_files"):
         json = (drawn.record, f"{name}.json", "application/json")
         st.download_button("Download the record (JSON)", *json, on_click="ignore")
-        st.download_button("Memo (DOCX)", partial(_memo, store, record_id), f"{name}.docx", _DOCX, on_click="ignore")
+        st.download_button(
+            "Memo (DOCX)", partial(_memo, store, desk, record_id), f"{name}.docx", _DOCX, on_click="ignore"
+        )
     st.html(settings_html(_settings(drawn.view.config)))
 
 
@@ -283,9 +288,11 @@ def _settings(config: Config) -> dict[str, object]:
     return found
 
 
-def _memo(store: RecordStore, record_id: str) -> bytes:
+def _memo(store: RecordStore, desk: CaseDesk, record_id: str) -> bytes:
     """The memo on a record and those that it follows; made when it is asked for, in a thread without a session."""
-    return memo_bytes(memo_of(list(records_back(record_id, store))[::-1]), ".docx")
+    records = list(records_back(record_id, store))[::-1]
+    signed = desk.signed([f"record:{one.record_id}" for one in records])
+    return memo_bytes(memo_of(records, signed=signed), ".docx")
 
 
 def _kept(drawn: _Drawn) -> str:

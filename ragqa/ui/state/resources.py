@@ -71,7 +71,7 @@ def style() -> str:
 
 def record_store(path: Path | str) -> RecordStore:
     """The store behind every session's answers, of which it shows what is this person's to see."""
-    return access.gate().records(_record_store(path))
+    return access.gate().seeing(_record_store(path))
 
 
 @shared()
@@ -214,10 +214,11 @@ def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: P
     for name in {record.index for record in records}:
         with suppress(RagqaError):
             now[name] = index_info(name, paths.indexes).corpus_sha256
-    then = store.corpora([record.record_id for record in records])
+    then = store.sealed([record.record_id for record in records])
     found = set()
     for one in records:
-        if one.index in now and then.get(one.record_id) != now[one.index]:
+        sealed = then.get(one.record_id)
+        if sealed and sealed.corpus_sha256 != now.get(one.index, sealed.corpus_sha256):
             with suppress(RagqaError):
                 if changes_since(store.load(one.record_id, is_opened=False), paths):
                     found.add(one.record_id)

@@ -61,6 +61,19 @@ def asked(question, ranking, filtering=None, **config):
     return events, answer, selection
 
 
+def test_what_the_answer_points_back_to_is_quoted_after_it():
+    audit = "The internal audit function is of the third line. It may be outsourced to a service provider. Ducks swim."
+    _, answer, _ = asked("To whom may it be outsourced?", ranked(audit), max_sentences=2)
+    assert [sentence.text for sentence in answer.sentences] == [
+        "It may be outsourced to a service provider.",
+        "The internal audit function is of the third line.",
+    ]
+    _, answer, _ = asked(
+        "To whom may audit be outsourced?", ranked(audit.replace("It may", "Audit may")), max_sentences=2
+    )
+    assert "third line" not in answer.sentences[-1].text
+
+
 def test_the_sentence_with_what_is_asked_for_comes_first_however_short():
     _, answer, selection = asked(MELTING, ranked(f"{DENSITY} {MELTS}", "Iron is a metal that rusts in water and air."))
     assert answer.sentences[0] == AnswerSentence(MELTS, 0, len(MELTS), (1,))

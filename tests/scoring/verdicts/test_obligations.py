@@ -55,6 +55,19 @@ def test_a_part_that_is_said_otherwise_is_in_conflict():
     assert [span.text for span in cover.missing] == ["keep a register of gifts"]
 
 
+def test_what_contradicts_the_obligation_is_in_conflict_with_it():
+    policy = "Breaches are told to the Commission within ten days."
+    cover = cover_of(NOTIFY, "We are careful.", policy, said=saying(policy, NO))  # the verifier reads no part as denied
+    assert (cover.cover, cover.rule, cover.answer_index) == (Cover.IN_CONFLICT, "contradiction", 1)
+    assert cover.reason.startswith("Sentence 2 says otherwise than")
+    changed = cover_of(NOTIFY, NOTIFY.replace("72", "96"), said=lambda _: NOTHING)
+    assert (changed.cover, changed.rule, [span.text for span in changed.missing]) == (
+        Cover.IN_CONFLICT,
+        "number",
+        ["72 hours"],
+    )
+
+
 def test_other_sentences_cover_nothing():
     cover = cover_of(NOTIFY, "Ducks swim.", "A Bank lends money to a Client.", said=lambda _: NOTHING)
     assert (cover.cover, cover.answer_index, cover.missing) == (Cover.NOT_COVERED, None, ())

@@ -1,0 +1,91 @@
+"""Pairs that a larger verifier labels for a smaller one: claims and written answers against windows of their sources.
+
+Nobody labelled them; a teacher's probabilities are what is learnt (Hinton et al. 2015, at temperature 1).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ragqa.english.reading import read
+from ragqa.english.sentences import split_sentences
+from ragqa.lab.claims import ClaimedPassage, fold_of
+from ragqa.lab.labelled import LabelledPair
+from ragqa.lab.training.nli import written_answers
+from ragqa.lab.training.nli_made_pairs import (
+    another_number,
+    another_word,
+    opposite_duty,
+    other_duty_word,
+    without_limit,
+)
+from ragqa.plugins.protocols import NliModel
+
+EDITS: tuple[Callable[[str, random.Random], str | None], ...] = (
+    another_number,
+    opposite_duty,
+    another_word,
+    other_duty_word,
+    lambda text, _: without_limit(text),
+)
+LONGEST = 900  # characters of a window
+PER_STEP = 256  # pairs between two reports
+
+Pair = tuple[str, str]  # (premise, hypothesis)
+
+
+def unlabelled_pairs(
+    passages: Iterable[ClaimedPassage], answers: Path | None, fold: int | None, n: int, seed: int
+) -> list[Pair]:
+    """At most ``n`` pairs of claims and of sentences of answers, as written and edited, with windows of their sources.
+
+    ``answers`` is a JSON list of {Answer, Passages}; what has a passage in ``fold`` is left out. Raises CorpusError.
+    """
+    chance = random.Random(seed)
+    found: list[Pair] = []
+    for passage in passages:
+        for claim in passage.claims:
+            found += _with_windows(claim.text, passage.sentences, passage.title, chance)
+    for answer in written_answers(answers) if answers else ():
+        if fold is not None and any(fold_of(place) == fold for place in answer.places):
+            continue
+        for source in answer.sources:
+            sentences = [span.text for span in split_sentences(source)]
+            for sentence in answer.sentences:
+                edited = next((new for edit in chance.sample(EDITS, len(EDITS)) if (new := edit(sentence, chance))), "")
+                for text in filter(None, (sentence, edited)):
+                    found += _with_windows(text, sentences, "", chance)
+    found = list(dict.fromkeys(found))
+    chance.shuffle(found)
+    return found[:n]
+
+
+def _with_windows(text: str, sentences: Sequence[str], title: str, chance: random.Random) -> Iterator[Pair]:
+    """The text with the sentence that shares most of its words, with neighbours of it or the whole, or with another."""
+    if not sentences:
+        return
+    said = read(text).content
+    best = max(range(len(sentences)), key=lambda n: len(said & read(sentences[n]).content))
+    before, after = chance.randrange(2), chance.randrange(3)
+    windows = [
+        sentences[best : best + 1],
+        sentences[max(0, best - before) : best + 1 + after],
+        sentences if chance.random() < 0.5 else [chance.choice(sentences)],
+    ]
+    for window in chance.sample(windows, 2):
+        evidence = " ".join(window)
+        if len(evidence) <= LONGEST:
+            yield f"{title}: {evidence}" if title and chance.random() < 0.7 else evidence, text
+
+
+def taught_pairs(pairs: Sequence[Pair], teacher: NliModel) -> Iterator[list[LabelledPair]]:
+    """The pairs as the teacher reads them, some at a time. Raises ScoringError."""
+    for start in range(0, len(pairs), PER_STEP):
+        step = pairs[start : start + PER_STEP]
+        made = []
+        for (premise, hypothesis), said in zip(step, teacher.predict(step), strict=True):
+            values = (said.contradiction, said.entailment, said.neutral)
+            made.append(LabelledPair(premise, hypothesis, values.index(max(values)), "taught", values))
+        yield made

@@ -1,0 +1,129 @@
+"""What the items of a case refer to, as somebody sees it now: records, documents, rows of a register, gap runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ragqa.errors import RagqaError, RecordError
+from ragqa.index import Index
+from ragqa.infra.journal import JOURNAL, Journal, digest
+from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
+from ragqa.library.document import document_at, documents_of
+from ragqa.library.register_sheets import Register, load
+from ragqa.records.cases import Seen
+from ragqa.records.store import RecordStore, SealedRecord
+from ragqa.records.words import cut, quantity
+from ragqa.settings.paths import Paths
+
+DOCUMENT, ROW, GAPS, RECORD = "document", "row", "gaps", "record"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLooker:
+    """Looks at items as one person: ``records`` shows what is theirs, ``corpus`` opens what they may read, else None.
+
+    Called with references it gives by reference what is there and shown to them; a record is not opened by it.
+    """
+
+    records: RecordStore
+    paths: Paths
+    corpus: Callable[[str], Index | None]
+
+    def __call__(self, refs: Sequence[str]) -> dict[str, Seen]:
+        """Raises RecordError where the records cannot be read."""
+        sealed = self.records.sealed([ref.removeprefix(f"{RECORD}:") for ref in refs if ref.startswith(f"{RECORD}:")])
+        found = {f"{RECORD}:{name}": self._record(one) for name, one in sealed.items()}
+        registers: dict[str, Register] = {}
+        for ref in refs:
+            kind, _, rest = ref.partition(":")
+            name, _, inner = rest.partition("/")
+            index = self.corpus(name) if kind in {DOCUMENT, ROW, GAPS} and name else None
+            seen = None
+            if index and kind == DOCUMENT:
+                seen = _document(index, name, inner)
+            elif index and kind == ROW:
+                if name not in registers:
+                    registers[name] = _register(self.paths.registers / f"{name}.jsonl")
+                seen = _row(registers[name], index, name, inner)
+            elif index and kind == GAPS and self.corpus(inner):
+                seen = _gaps(self.paths.home / "gaps" / name / inner, name, inner)
+            if seen:
+                found[ref] = seen
+        return found
+
+    def _record(self, one: SealedRecord) -> Seen:
+        """The record by its hash, and what its corpus has made of the rules that it cites, where both can be read."""
+        parts = {RECORD: one.sha256}
+        changed: tuple[PassageChange, ...] = ()
+        with suppress(RecordError):
+            if index := self.corpus(one.index):
+                if index.manifest.corpus_sha256 != one.corpus_sha256:
+                    record = self.records.load(one.record_id, is_opened=False)
+                    changed = stale(record, index, read_rereading(self.paths.library / one.index / REREAD))
+                parts["rules cited"] = digest({"changed": [asdict(change) for change in changed]})
+        versions = {"ragqa": one.ragqa_version, "corpus": one.index, "sha256 of the corpus": one.corpus_sha256}
+        address = f"records?record={quote(one.record_id, safe='')}"
+        return Seen(one.title, parts, versions, one.authors, one.text, address)
+
+
+@lru_cache(maxsize=32)
+def _document(index: Index, corpus: str, document_id: str) -> Seen | None:
+    """The whole text of a document, as the index has it."""
+    if document_id not in (known := documents_of(index)):
+        return None
+    view = document_at(index, known[document_id][0])
+    texts = [passage.text for passage in index.passages[view.start : view.stop]]
+    parts = {DOCUMENT: hashlib.sha256("\n".join(texts).encode()).hexdigest()}
+    versions = {"corpus": corpus, "sha256 of the corpus": index.manifest.corpus_sha256}
+    address = f"read?corpus={quote(corpus, safe='')}&document={quote(document_id, safe='')}"
+    return Seen(view.title, parts, versions, (), "\n".join((document_id, *texts)), address)
+
+
+def _register(path: Path) -> Register:
+    """The register of a corpus, an empty one where its file cannot be read."""
+    try:
+        return load(path)
+    except RagqaError:
+        return Register()
+
+
+def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
+    """A run of `ragqa gaps`: what was found of each row, and what people said of it; None where there is none."""
+    try:
+        found = {told["row"]["obligation_id"]: told for told in _journal(folder)}
+        said = (
+            (folder / "corrections.json").read_text(encoding="utf-8") if (folder / "corrections.json").exists() else ""
+        )
+    except (OSError, KeyError, TypeError, RagqaError):
+        return None
+    if not found:
+        return None
+    labels = {name: [told["row"]["text"], told["label"]] for name, told in found.items()}
+    parts = {"results": digest(labels), "corrections": digest({"said": said})}
+    text = "\n".join(" ".join(told) for told in labels.values())
+    title = f"{corpus} held against {policies}, {quantity(len(labels), 'row')}"
+    return Seen(title, parts, {"corpus": corpus, "policies": policies}, (), text)
+
+
+def _journal(folder: Path) -> Iterator[dict[str, Any]]:
+    return (entry["gap"] for _, entry in Journal(folder / JOURNAL).read())
+
+
+def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> Seen | None:
+    """A row of the register, by its words and by how it is dealt with; one that is gone is none."""
+    row = next((one for one in register.rows if one.obligation_id == obligation_id), None)
+    if row is None:
+        return None
+    handling = asdict(register.handling(obligation_id))
+    parts = {"words": digest({"text": row.text, "number": row.number}), "handling": digest(handling)}
+    versions = {"corpus": corpus, "sha256 of the corpus": index.manifest.corpus_sha256}
+    address = f"read?corpus={quote(corpus, safe='')}&passage={quote(row.passage_id, safe='')}"
+    title = " ".join(filter(None, (row.title, row.number, cut(row.text, 120))))
+    return Seen(title, parts, versions, (), "\n".join((row.text, *handling.values())), address)

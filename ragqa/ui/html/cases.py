@@ -1,0 +1,37 @@
+"""Cases -> HTML: the list, and one of them as somebody sees it. Pure, every value escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ragqa.records.case_words import HIDDEN, Found, title_of
+from ragqa.records.cases import CaseView, Seen
+from ragqa.records.sign_off import changed_since
+from ragqa.ui.html.template import Templates
+
+_TEMPLATES: Final = Templates("cases.html")
+KINDS: Final = {"submitted": "mixed", "approved": "good", "returned": "bad", "overridden": "mixed"}
+
+
+def cases_html(found: Sequence[Found], looked: Mapping[str, Seen]) -> str:
+    """The cases as a table, each with its state, its open tasks and where the words that were looked for stand.
+
+    Of one that was decided on, or an item of which was, it says that it has changed since.
+    """
+    rows = []
+    for one in found:
+        numbers = (0, *(item.number for item in one.case.items))
+        changed = [number for number in numbers if changed_since(one.case, number, looked)]
+        rows.append((one.case, one.case.state(), bool(changed), one.places))
+    return _TEMPLATES.cases(rows, KINDS)
+
+
+def case_html(case: CaseView, looked: Mapping[str, Seen]) -> str:
+    """State, items, tasks, notes and sign-off of a case, as far as its items are in ``looked``."""
+    rows = [(one, looked.get(one.ref), title_of(one, looked), *_state(case, one.number, looked)) for one in case.items]
+    return _TEMPLATES.case(case, *_state(case, 0, looked), rows, KINDS, HIDDEN)
+
+
+def _state(case: CaseView, number: int, looked: Mapping[str, Seen]) -> tuple[str, tuple[str, ...]]:
+    return case.state(number), changed_since(case, number, looked)

@@ -1,0 +1,243 @@
+"""Cases on the page History: all of them, one with its sign-off, and the way into one from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.records.case_words import search, title_of
+from ragqa.records.cases import DRAFT, FORMS, LONGEST, LONGEST_NAME, CaseView, Step
+from ragqa.records.sign_off import is_author
+from ragqa.records.words import cut
+from ragqa.server.access.desk import CaseDesk
+from ragqa.server.access.policy import Act
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.cases import case_html, cases_html
+from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.state import resources
+from ragqa.ui.state.desk import case_desk
+
+_ALSO = "Show them the records in it that are mine"
+_NAME, _SAID = "kept_case_name", "case_said"  # what was typed as one's name; why the last step was not taken
+_NEW = "A new case"
+SHOWN = 100  # cases listed
+_DECISIONS = {"Approve": Step.APPROVED, "Return": Step.RETURNED, "Override": Step.OVERRIDDEN}
+
+
+def draw_cases(paths: Paths) -> None:
+    """All cases that are this person's to see, found by words of anything in them; a new one."""
+    desk = _desk(paths)
+    _said()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="case_bar"):
+        words = st.text_input("Words anywhere in a case", key="case_words", width=320)
+        if access.gate().may(Act.CASE):
+            with st.popover("New case"):
+                _name()
+                st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
+                st.button("Open it", key="case_new", on_click=_step, args=(_begin,))
+    cases = desk.store.list()
+    looked = desk.looked(*(one for one in cases if words or one.review))
+    found = list(search(cases, words, looked))
+    if found:
+        st.html(cases_html(found[:SHOWN], looked))
+        st.caption(f"The {SHOWN} that were changed last; words find the others." if len(found) > SHOWN else "")
+    elif cases:
+        st.html(notice_html("No case has these words."))
+    else:
+        st.html(notice_html("No case is yours or shared with you. A case holds records, documents, notes and tasks."))
+
+
+def draw_case(case_id: str, paths: Paths) -> None:
+    """One case, and what may be done with it."""
+    desk = _desk(paths)
+    case = desk.store.load(case_id)
+    looked = desk.looked(case)
+    st.header(plain_markdown(case.title), anchor=False)
+    shared = f", shared with {', '.join(map(plain_markdown, case.names))}" if case.names else ""
+    opened = f"opened by {plain_markdown(case.opened.by.shown)}, {case.opened.at[:10]}"
+    st.caption(f"[All cases](records?cases=1) · Case {case.case_id}, {opened}{shared}.")
+    _said()
+    st.html(case_html(case, looked))
+    if not access.gate().may(Act.CASE):
+        return
+    _name()
+    titles = {0: "The case"} | {one.number: f"{one.number}. {cut(title_of(one, looked), 70)}" for one in case.items}
+    _sign_off(desk, case, titles)
+    _tasks_and_notes(case)
+    with st.container(horizontal=True, key="case_more"):
+        if access.gate().audit:
+            _sharing(case)
+        with st.popover("Add an item"):
+            st.text_input(FORMS, key="case_ref", max_chars=500)
+            st.button("Add", key="case_add", on_click=_step, args=(_typed("add", "case_ref"), case.case_id))
+        if case.items:
+            with st.popover("Remove an item"):
+                items = list(titles)[1:]
+                st.selectbox("Item", items, format_func=titles.__getitem__, key=f"case_out_{len(items)}")
+                out = (_typed("remove", f"case_out_{len(items)}"), case.case_id)
+                st.button("Remove", key="case_remove", on_click=_step, args=out)
+
+
+def draw_add(ref: str, paths: Paths) -> None:
+    """The way of what ``ref`` names into a case."""
+    if not access.gate().may(Act.CASE):
+        return
+    _said()
+    with st.popover("Add to case"):
+        titles = {"": _NEW} | {one.case_id: one.title for one in _desk(paths).store.list()}
+        chosen = st.selectbox("Case", list(titles), format_func=titles.__getitem__, key="case_into")
+        if not chosen:
+            st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
+        elif access.gate().audit:
+            st.checkbox(_ALSO, True, key="case_records", help="To whom the case is shared with.")
+        _name()
+        st.button("Add", key="case_add_to", on_click=_step, args=(_add_to, chosen or "", ref))
+
+
+def _sign_off(desk: CaseDesk, case: CaseView, titles: dict[int, str]) -> None:
+    st.markdown("### Submit and decide")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="case_sign"):
+        item = st.selectbox("What", list(titles), format_func=titles.__getitem__, key="case_item", width=320) or 0
+        st.text_input("Reason", key="case_why", max_chars=LONGEST, width=320)
+        submission, is_own = case.submission(item), _is_author(desk, case, item)
+        if is_own or not submission:
+            label = "Submit again" if submission else "Submit"
+            st.button(label, key="case_submit", on_click=_step, args=(_submit, case.case_id, item))
+        else:
+            for label, step in _DECISIONS.items():
+                given = (_decide, case.case_id, step, item, submission)
+                kind: Any = "primary" if step is Step.APPROVED else "secondary"
+                st.button(label, key=f"case_{label.lower()}", type=kind, on_click=_step, args=given)
+    if submission and is_own:
+        st.caption("You are an author of it: another person approves, returns or overrides it.")
+    elif case.state(item) == DRAFT:
+        st.caption("Submitted, it waits for another person, who approves it as it is then, or gives a reason.")
+
+
+def _tasks_and_notes(case: CaseView) -> None:
+    with st.container(horizontal=True, key="case_write"):
+        with st.popover("Add a note"):
+            st.text_area("Note", key="case_note", max_chars=LONGEST)
+            st.button("Keep", key="case_noted", on_click=_step, args=(_typed("note", "case_note"), case.case_id))
+        with st.popover("Add a task"):
+            st.text_input("What is to be done", key="case_task", max_chars=LONGEST)
+            st.text_input("Owner", key="case_owner", max_chars=LONGEST_NAME)
+            st.date_input("Due", None, key="case_due")
+            st.button("Keep", key="case_tasked", on_click=_step, args=(_task, case.case_id))
+        for task in (one for one in case.tasks if not one.done):
+            given = (lambda desk, case_id, n: desk.done(case_id, n), case.case_id, task.number)
+            st.button(f"Task {task.number} is done", key=f"case_done_{task.number}", on_click=_step, args=given)
+
+
+def _sharing(case: CaseView) -> None:
+    with st.popover(f"Shared with {len(case.names)}" if case.names else "Share"):
+        st.text_input("An e-mail address, group:NAME or role:NAME", key="case_with", max_chars=LONGEST_NAME)
+        st.button("Share", key="case_share", on_click=_step, args=(_share, case.case_id, "", True))
+        for n, who in enumerate(case.names):
+            given = (_share, case.case_id, who, False)
+            st.button(f"No longer with {plain_markdown(who)}", key=f"case_unshare_{n}", on_click=_step, args=given)
+        st.checkbox(_ALSO, True, key="case_records")
+        st.caption("Of its other items they see what they may see anyway.")
+
+
+def _is_author(desk: CaseDesk, case: CaseView, item: int) -> bool:
+    try:
+        return is_author(case, item, desk.signer)
+    except RagqaError:  # no name is typed yet
+        return False
+
+
+def _desk(paths: Paths) -> CaseDesk:
+    return case_desk(paths, str(st.session_state.get(_NAME, "")))
+
+
+def _name() -> None:
+    """Who acts, where nobody signs in."""
+    if not access.gate().audit:
+        st.session_state["case_name"] = st.session_state.get(_NAME, "")
+        words = "Kept with what you do, as a name that nothing proves: nobody signs in here."
+        st.text_input("Your name (not proven)", key="case_name", help=words, width=320, on_change=_keep_name)
+
+
+def _keep_name() -> None:
+    st.session_state[_NAME] = st.session_state["case_name"]
+
+
+# Steps --------------------------------------------------------------------------------------------------------------
+
+
+def _step(do: Callable[..., object], *given: object) -> None:
+    """Takes a step at the desk of whoever is here now; why not, if not, stands on the page."""
+    st.session_state.pop(_SAID, None)
+    try:
+        do(_desk(Paths.from_env()), *given)
+    except RagqaError as error:
+        st.session_state[_SAID] = str(error)
+
+
+def _said() -> None:
+    if _SAID in st.session_state:
+        st.html(notice_html(st.session_state.pop(_SAID), "bad"))
+
+
+def _typed(step: str, key: str) -> Callable[[CaseDesk, str], object]:
+    """A step with what stands in this field."""
+
+    def do(desk: CaseDesk, case_id: str) -> object:
+        value = st.session_state.get(key)
+        done = getattr(desk, step)(case_id, value)
+        if isinstance(value, str):
+            st.session_state[key] = ""
+        return done
+
+    return do
+
+
+def _begin(desk: CaseDesk) -> None:
+    st.query_params.from_dict({"case": desk.begin(str(st.session_state.get("case_title", ""))).case_id})
+
+
+def _add_to(desk: CaseDesk, case_id: str, ref: str) -> None:
+    case_id = case_id or desk.begin(str(st.session_state.get("case_title", ""))).case_id
+    case = desk.add(case_id, ref)
+    _show_records(desk, case, case.names)
+    st.query_params.from_dict({"case": case_id})
+
+
+def _show_records(desk: CaseDesk, case: CaseView, names: Sequence[str]) -> None:
+    """Shares the records of one's own in the case with these, where that is ticked."""
+    store, person = resources.record_store(Paths.from_env().records), desk.gate.person.id
+    for ref, seen in desk.looked(case).items() if st.session_state.get("case_records") else ():
+        record_id = ref.removeprefix("record:")
+        for who in names if ref.startswith("record:") and person in seen.authors else ():
+            with desk.gate.doing(Act.SHARE, record=record_id, names=[who], shared=True):
+                store.share(record_id, who, shared=True)
+
+
+def _task(desk: CaseDesk, case_id: str) -> None:
+    due = st.session_state.get("case_due")
+    text, owner = (str(st.session_state.get(key, "")) for key in ("case_task", "case_owner"))
+    desk.task(case_id, text, owner, due.isoformat() if isinstance(due, date) else "")
+    st.session_state["case_task"] = ""
+
+
+def _share(desk: CaseDesk, case_id: str, who: str, shared: bool) -> None:
+    case = desk.share(case_id, who or str(st.session_state.get("case_with", "")), shared=shared)
+    if shared:
+        _show_records(desk, case, case.names[-1:])
+
+
+def _submit(desk: CaseDesk, case_id: str, item: int) -> None:
+    desk.submit(case_id, item, str(st.session_state.get("case_why", "")))
+    st.session_state["case_why"] = ""
+
+
+def _decide(desk: CaseDesk, case_id: str, step: Step, item: int, submission: int) -> None:
+    desk.decide(case_id, step, item, str(st.session_state.get("case_why", "")), submission)
+    st.session_state["case_why"] = ""
