@@ -27,7 +27,7 @@ from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_store import NOT_APPLICABLE, Register
-from ragqa.scoring.policies import cover_of_all, policy_verdicts, similarity_of
+from ragqa.scoring.policies import RULES_OF_POLICIES, cover_of_all, policy_verdicts, similarity_of
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.windows import Similarity
@@ -232,7 +232,9 @@ class GapStore:
     def stale(self, gaps: Iterable[GapRow]) -> frozenset[str]:
         """The ids of rows that were read anew since somebody spoke of them."""
         ids = ((gap.row.obligation_id, gap.key) for gap in gaps)
-        return frozenset(name for name, key in ids if name in self.corrections and self._on.get(name, key) != key)
+        return frozenset(
+            name for name, key in ids if key and name in self.corrections and self._on.get(name, key) != key
+        )
 
     def close(self) -> None:
         """Gives the journal back."""
@@ -260,7 +262,7 @@ def gap_events(
     does.
     """
     store.carry(register.rows)
-    made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {READ} {NEAR}"
+    made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {RULES_OF_POLICIES} {READ} {NEAR}"
     similarity = similarity_of(scorer)
     whole = _digest(made_by, *(text for one in policies.passages for text in (one.passage_id, one.text)))
     gaps = []

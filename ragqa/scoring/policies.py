@@ -1,7 +1,8 @@
 """What the sentences of a policy come to for a rule: the rule is covered, in part, in conflict, or not covered.
 
 The judge's verdict on the rule as a whole is looked at both ways: what the rule, in turn, entails is a part of it that
-the policy says, and of a rule that is said as a whole each clause must be said.
+the policy says, and of a rule that is said as a whole each clause must be said. Only the sentence of a policy that is
+nearest to the rule conflicts with it: a policy speaks of much else.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from ragqa.scoring.repass.nli import PairResults
 from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
 from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts.judge import Judge
-from ragqa.scoring.verdicts.obligations import CLASHES, ReadPart, Said, numbers_missing, parts_read
+from ragqa.scoring.verdicts.obligations import CLASHES, ReadPart, Said, cover_of, numbers_missing, parts_read
 from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
+RULES_OF_POLICIES = "1"  # raised with every change here, so that rows are read anew
 # Chosen on rules and policies that the verifier has not seen.
 ENTAILED = 0.35  # P(entailment) of the nearest sentence of a policy by the rule, from which it says a part of the rule
 WHOLE = 0.55  # P(entailment) of a rule by a policy, from which it says the rule, where it says each clause, too
@@ -94,6 +96,8 @@ class _BothWays:
 
     def looked_at(self, verdict: ObligationVerdict, table: Table) -> ObligationVerdict:
         """The verdict, or that the rule is covered in part; what is missing or clashes is named by its clauses."""
+        if verdict.cover is Cover.IN_CONFLICT and verdict.answer_index not in {one.nearest for one in self.whole}:
+            verdict = replace(cover_of(verdict.index, self.whole, table), strength=verdict.strength)
         place, whole = verdict.answer_index, self._said_as_a_whole(table)
         if verdict.rule == "entailment" or (verdict.rule == "nothing" and whole):
             place = whole.nearest if whole and place is None else place

@@ -254,6 +254,8 @@ def test_what_people_say_survives_runs_and_new_versions(folder, tmp_path):
     assert run.matrix["Rules 2", ALL] == {"not found": 1, "partly": 1}
     assert run.agreement == (1, 2)
     assert run.stale == frozenset()
+    run, _, _ = run_of(folder, register_of(*RULES, **{"2_1": "not applicable"}))
+    assert run.stale == frozenset()
     new = (
         *RULES[:2],
         replace(RULES[2], text="A firm must fly a large flag at noon. A firm must feed the cat at dusk."),

@@ -25,7 +25,7 @@ YES, NO, NOTHING = (
 )
 
 
-def verdict_of(said, policy=POLICY, rule=RULE):
+def verdict_of(said, *policy, rule=RULE):
     """The verdict with these probabilities by (premise, hypothesis), by the hypothesis, or nothing."""
 
     class Table(FakeNli):
@@ -33,7 +33,7 @@ def verdict_of(said, policy=POLICY, rule=RULE):
             return said.get((premise, hypothesis)) or said.get(hypothesis) or NOTHING
 
     scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), None, Table())
-    (found,) = policy_verdicts(Passage("1:1", "1", rule), [[policy]], scorer)
+    (found,) = policy_verdicts(Passage("1:1", "1", rule), [policy or [POLICY]], scorer)
     return found
 
 
@@ -61,7 +61,7 @@ def test_a_rule_that_is_nearly_told_is_covered_where_its_numbers_and_clauses_are
     rule, nearly = "A firm must keep a log of gifts for 5 years.", NliProbabilities(0.1, 0.6, 0.3)
     said = {rule: nearly, KEEP: nearly}
     assert cover_of_all(verdict_of(said, rule=rule)) is Cover.COVERED
-    assert cover_of_all(verdict_of(said, "We keep a log of gifts for 3 years.", rule)) is Cover.NOT_COVERED
+    assert cover_of_all(verdict_of(said, "We keep a log of gifts for 3 years.", rule=rule)) is Cover.NOT_COVERED
     rule = f"{KEEP} and {TELL}."
     assert words(verdict_of({rule: nearly, KEEP: nearly}, rule=rule)) == [TELL]
 
@@ -72,6 +72,14 @@ def test_the_clause_that_clashes_is_named():
     assert cover_of_all(found) is Cover.IN_CONFLICT
     assert words(found) == [REVIEW]
     assert words(verdict_of({RULE: NO}, policy)) == [RULE]  # where none does by itself, the rule
+
+
+def test_only_the_nearest_sentence_of_a_policy_conflicts():
+    far = "Nobody wears a red hat on Monday."
+    said = {far: NO, RULE: YES, KEEP: YES, f"A firm must {REVIEW}": YES, f"A firm must {TELL}": YES}
+    assert cover_of_all(verdict_of(said, f"{POLICY} And {REVIEW}; then {TELL} each month.", far)) is Cover.COVERED
+    near = f"We never {REVIEW} for 5 years."
+    assert cover_of_all(verdict_of({near: NO}, near, far)) is Cover.IN_CONFLICT
 
 
 def test_a_period_that_is_missing_is_named_with_its_clause():
