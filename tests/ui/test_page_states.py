@@ -1,6 +1,7 @@
 """States of the page that were wrong once: what is named, counted, marked as changed, found again."""
 
 import io
+from types import SimpleNamespace
 
 import altair as alt
 import pytest
@@ -97,7 +98,8 @@ def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):
     at.run()
     assert [one.proto.label for one in at.get("download_button")] == ["Download the record (JSON)", "Memo (DOCX)"]
     store = resources.record_store("")
-    made = Document(io.BytesIO(tabs._memo(store, store.list(1)[0].record_id)))
+    desk = SimpleNamespace(signed=lambda refs: ())  # nobody decided on it
+    made = Document(io.BytesIO(tabs._memo(store, desk, store.list(1)[0].record_id)))
     assert made.paragraphs[0].text == "Who must act?"
 
 
