@@ -44,6 +44,7 @@ def ask_first_example(page):
 def wait_until_finished(page):
     """The scores are final, and the tab of the record is open with the record in it."""
     page.locator(FINAL).wait_for(timeout=PATIENCE)
+    settle(page)  # once in some hundred times a click is lost in the moment in which the page ends its polling
     open_tab(page, "Record")
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
 
