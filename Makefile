@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8501
 MODEL  ?= qwen2.5-coder-1.5b
-WORKERS ?= 4
+WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE # without compiled files every process that a test starts compiles ragqa anew
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
