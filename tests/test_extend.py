@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from ragqa.cli import app
+from ragqa.cli import COMMANDS, app, load_command
 from ragqa.errors import ConfigError
 from ragqa.loading import load_encoder, load_further, load_nli, load_reranker
 from ragqa.pipeline import load_pipeline
@@ -165,7 +165,9 @@ def site(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def installed(site, monkeypatch):
-    """The package is installed in this process."""
+    """The package is installed in this process, whose commands are imported before: their help names parts for good."""
+    for name in COMMANDS:
+        load_command(name)
     monkeypatch.syspath_prepend(str(site))
     registry.refresh()
     yield
