@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
-import re
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -15,8 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragqa.english.sentences import split_sentences
-from ragqa.errors import CorpusError
 from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
 from ragqa.lab.training.loop import (
     Progress,
@@ -29,6 +25,7 @@ from ragqa.lab.training.loop import (
 )
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.lab.training.nli_made_pairs import made_pairs, quoting_pairs
+from ragqa.lab.training.taught import rows_of, sentences_of, written_answers
 from ragqa.models import fingerprint, resolve_model
 from ragqa.plugins.protocols import NliModel
 from ragqa.types import ModelInfo
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
 
 KIND = "nli"
 PAIRS_PER_STEP = 512  # measured between two reports of progress: about a second
-LONGEST_TEXT = 6_000  # characters of a passage that are split: tables and annexes beyond give no sentences
-_MARKS = re.compile(r"\s*(?:and )?\[#[^\]]*\]")  # citation marks such as [#SRC:…]
 POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
 
 # How often each set is used per epoch, by the beginning of its name. FewGen's hypotheses are model-written and noisy
@@ -87,7 +82,7 @@ def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]
         train += made_pairs(_documents(path), sources.n_made // len(sources.documents), sources.seed)
     if sources.answers:
         answers = [
-            (answer.sentences, [sentence for text in answer.sources for sentence in _sentences(text)])
+            (answer.sentences, [sentence for text in answer.sources for sentence in sentences_of(text)])
             for answer in written_answers(sources.answers)
         ]
         train += quoting_pairs(answers, sources.n_quoting, sources.seed)
@@ -100,49 +95,9 @@ def _documents(path: Path) -> list[list[str]]:
     """Sentences per document; a file of single articles gives groups of a hundred, so that they can be told apart."""
     if path.is_dir():
         files = sorted(path.glob("*.json"))
-        return [[s for row in _rows(file) for s in _sentences(str(row.get("Passage", "")))] for file in files]
-    sentences = [s for row in _rows(path) for s in _sentences(str(row.get("text", "")))]
+        return [[s for row in rows_of(file) for s in sentences_of(str(row.get("Passage", "")))] for file in files]
+    sentences = [s for row in rows_of(path) for s in sentences_of(str(row.get("text", "")))]
     return [sentences[start : start + 100] for start in range(0, len(sentences), 100)]
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenAnswer:
-    """Sentences of an answer, without citation marks, the texts of its sources, and their places ("adgm:7:5.2.7")."""
-
-    sentences: tuple[str, ...]
-    sources: tuple[str, ...]
-    places: tuple[str, ...]
-
-
-def written_answers(path: Path) -> list[WrittenAnswer]:
-    """The answers of a JSON list of {Answer, Passages}. Raises CorpusError."""
-    found = []
-    for row in _rows(path):
-        given = row.get("Passages")
-        passages = given if isinstance(given, list) else []
-        found.append(
-            WrittenAnswer(
-                tuple(_sentences(_MARKS.sub("", str(row.get("Answer", ""))))),
-                tuple(str(passage.get("Passage", "")) for passage in passages),
-                tuple(f"adgm:{passage.get('DocumentID')}:{passage.get('PassageID')}" for passage in passages),
-            )
-        )
-    return found
-
-
-def _sentences(text: str) -> list[str]:
-    return [span.text for span in split_sentences(text[:LONGEST_TEXT])]
-
-
-def _rows(path: Path) -> list[dict[str, object]]:
-    """The objects of a JSON list or of JSON lines."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines() if x]
-    except (OSError, ValueError) as error:
-        msg = f"cannot read {path}: {error}; expected a JSON list of objects, or one object per line"
-        raise CorpusError(msg) from error
-    return [row for row in rows if isinstance(row, dict)]
 
 
 def hold_out(pairs: Sequence[LabelledPair], n: int, seed: int) -> tuple[list[LabelledPair], list[LabelledPair]]:

@@ -5,15 +5,18 @@ Nobody labelled them; a teacher's probabilities are what is learnt (Hinton et al
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
+from ragqa.errors import CorpusError
 from ragqa.lab.claims import ClaimedPassage, fold_of
 from ragqa.lab.labelled import LabelledPair
-from ragqa.lab.training.nli import written_answers
 from ragqa.lab.training.nli_made_pairs import (
     another_number,
     another_word,
@@ -34,6 +37,8 @@ LONGEST = 900  # characters of a window
 PER_STEP = 256  # pairs between two reports
 
 Pair = tuple[str, str]  # (premise, hypothesis)
+_MARKS = re.compile(r"\s*(?:and )?\[#[^\]]*\]")  # citation marks such as [#SRC:…]
+LONGEST_TEXT = 6_000  # characters of a passage that are split: tables and annexes beyond give no sentences
 
 
 def unlabelled_pairs(
@@ -89,3 +94,47 @@ def taught_pairs(pairs: Sequence[Pair], teacher: NliModel) -> Iterator[list[Labe
             values = (said.contradiction, said.entailment, said.neutral)
             made.append(LabelledPair(premise, hypothesis, values.index(max(values)), "taught", values))
         yield made
+
+
+# Written answers ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAnswer:
+    """Sentences of an answer, without citation marks, the texts of its sources, and their places ("adgm:7:5.2.7")."""
+
+    sentences: tuple[str, ...]
+    sources: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+def written_answers(path: Path) -> list[WrittenAnswer]:
+    """The answers of a JSON list of {Answer, Passages}. Raises CorpusError."""
+    found = []
+    for row in rows_of(path):
+        given = row.get("Passages")
+        passages = given if isinstance(given, list) else []
+        found.append(
+            WrittenAnswer(
+                tuple(sentences_of(_MARKS.sub("", str(row.get("Answer", ""))))),
+                tuple(str(passage.get("Passage", "")) for passage in passages),
+                tuple(f"adgm:{passage.get('DocumentID')}:{passage.get('PassageID')}" for passage in passages),
+            )
+        )
+    return found
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a passage's beginning."""
+    return [span.text for span in split_sentences(text[:LONGEST_TEXT])]
+
+
+def rows_of(path: Path) -> list[dict[str, object]]:
+    """The objects of a JSON list or of JSON lines."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines() if x]
+    except (OSError, ValueError) as error:
+        msg = f"cannot read {path}: {error}; expected a JSON list of objects, or one object per line"
+        raise CorpusError(msg) from error
+    return [row for row in rows if isinstance(row, dict)]
