@@ -219,7 +219,6 @@ def test_help_names_them(site, tmp_path):
 
 
 @pytest.mark.model
-@pytest.mark.slow
 def test_a_retrieval_evaluation_has_a_row_for_it_and_a_broken_one_stops_nothing(site, tmp_path):
     questions = ROOT / "ragqa" / "corpus" / "demo" / "rulebook" / "questions_1.json"
     out, err = ran(site, tmp_path, "eval", "retrieval", "--questions", str(questions), "--limit", "3", "--json")

@@ -277,7 +277,6 @@ def test_a_corpus_of_the_library_stays_in_the_engine_and_encodes_what_is_new(mil
     assert not rows.exists()
 
 
-@pytest.mark.slow
 def test_a_server_that_is_killed_is_told_of_and_serves_again(milvus, build, indexes):
     soon(milvus, partial(build, milvus.uri))
     index = open_index("demo", indexes)
@@ -292,8 +291,7 @@ def test_a_server_that_is_killed_is_told_of_and_serves_again(milvus, build, inde
     delete_index("demo", indexes)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("changes", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_server_that_is_killed_while_rows_are_written_leaves_the_index_as_it_was(
     milvus, build, indexes, source, tmp_path, changes, monkeypatch
 ):

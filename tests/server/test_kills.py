@@ -37,8 +37,9 @@ from tests.support.fuzzed import Inside
 from tests.support.helpers import make_pipeline
 from tests.support.killed import in_a_process
 
-pytestmark = [pytest.mark.long, pytest.mark.slow]
+pytestmark = pytest.mark.long
 OLD = Path(__file__).parents[1] / "fixtures" / "v0.1.0" / "records.sqlite3"
+MANY = [pytest.param(20, marks=pytest.mark.slow)]
 
 
 def spread(n_changes, n_kills):
@@ -74,7 +75,7 @@ def index_of(folder):
     return [[one.text for one in index.passages], {one.path: one.sha256 for one in index.manifest.files}]
 
 
-@pytest.mark.parametrize("n_kills", [20])
+@pytest.mark.parametrize("n_kills", [1, *MANY])
 def test_an_index_is_the_old_or_the_new_one(tmp_path, n_kills):
     before, then = "Firms must act", "Banks must wait"
     in_a_process(building(tmp_path / "whole", before))
@@ -166,7 +167,7 @@ def contents(found):
     return {sha256 for _, _, sha256 in found["files"]}
 
 
-@pytest.mark.parametrize("n_kills", [30])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(30, marks=pytest.mark.slow)])
 def test_what_was_dropped_is_there_and_whole(tmp_path, n_kills):
     write_html(tmp_path / "a")
     write_docx(tmp_path / "b")
@@ -212,7 +213,7 @@ def whole_records(file):
     return found
 
 
-@pytest.mark.parametrize("n_kills", [20])
+@pytest.mark.parametrize("n_kills", [2, *MANY])
 def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, place, n_kills):
     moments, file, log = random.Random(19), place, AuditLog(tmp_path / "audit")
 
@@ -246,7 +247,7 @@ def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, plac
 # Cases --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_kills", [10])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_what_was_said_of_a_case_is_kept_and_logged(tmp_path, place, n_kills):
     moments, log = random.Random(37), AuditLog(tmp_path / "audit")
     desk = CaseDesk(Gate(), CaseStore(place), lambda refs: {}, log, "Ann")
@@ -274,7 +275,7 @@ def test_what_was_said_of_a_case_is_kept_and_logged(tmp_path, place, n_kills):
 # Records of an earlier version ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_kills", [20])
+@pytest.mark.parametrize("n_kills", [2, *MANY])
 def test_records_of_an_earlier_version_outlive_being_opened(tmp_path, n_kills):
     moments = random.Random(19)
     before = whole_records(shutil.copy(OLD, tmp_path / "undisturbed.sqlite3"))

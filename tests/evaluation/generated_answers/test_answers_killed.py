@@ -116,7 +116,6 @@ def assert_none_lost_and_none_paid_twice(tmp_path, folder, requests, n_questions
     assert sum(begun.values()) - n_questions <= n_kills * parallel  # at most what was under way at each kill
 
 
-@pytest.mark.slow
 def test_killed_once_and_run_again(tmp_path):
     folder, requests, _, expected = killed_and_run_again(tmp_path, 20, 1, 2)
     assert len(expected) == 20

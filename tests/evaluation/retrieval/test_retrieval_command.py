@@ -89,7 +89,6 @@ def test_a_reranker_and_the_learned_ranking_are_measured_beside_the_baseline(tmp
     assert unknown.exit_code == 1 or "must be one of 'bm25'" in str(unknown.exception)
 
 
-@pytest.mark.slow
 @pytest.mark.model
 def test_the_fan_out_is_measured_beside_single_shot(tmp_path):
     result = invoke("--limit", "4", "--fan-out", "--out", str(tmp_path), index="encyclopedia", questions=ENCYCLOPEDIA)
