@@ -39,7 +39,7 @@ serve: $(VENV)/.app ## the same for others (ADDRESS=0.0.0.0 HOSTS="ragqa.example
 
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
-test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with coverage (SLOW=1 adds those that take longer)
+test: $(VENV)/.dev ## run the tests this machine can run in a quarter of an hour, with coverage (SLOW=1 adds those that take longer)
 	$(BIN)/python -m slipcover --json --out .coverage.json $(PYTEST) $(if $(SLOW),,-m "not slow")
 	@$(BIN)/python -m slipcover --merge .coverage.json --out .coverage.json --skip-covered --fail-under 90
 
