@@ -167,9 +167,25 @@ def _loss(
     import torch
     from torch.nn import functional
 
-    model.train()
-    device = model.device
     pairs = [(data.questions[group.question], data.passages[n]) for group in groups for n in group.passages]
+    logits = logits_of(model, encoder, pairs, bf16=bf16).view(len(groups), -1)
+    return functional.cross_entropy(logits, torch.zeros(len(groups), dtype=torch.long, device=model.device))
+
+
+def logits_of(
+    model: PreTrainedModel,
+    encoder: PairEncoder,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    bf16: bool,
+    is_training: bool = True,
+) -> torch.Tensor:
+    """Shape (n_pairs,), in the order of the pairs."""
+    import torch
+    from torch.nn import functional
+
+    model.train(is_training)
+    device = model.device
     encoded = encoder.encode(pairs)
     found: list[torch.Tensor] = []
     order: list[int] = []
@@ -187,8 +203,7 @@ def _loss(
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             found.append(model(**tensors).logits[:, 0].float())
         order += batch
-    logits = torch.cat(found)[torch.argsort(torch.tensor(order, device=device))].view(len(groups), -1)
-    return functional.cross_entropy(logits, torch.zeros(len(groups), dtype=torch.long, device=device))
+    return torch.cat(found)[torch.argsort(torch.tensor(order, device=device))]
 
 
 def _export(model: PreTrainedModel, base: Path, out: Path, encoder: PairEncoder, max_tokens: int) -> None:
