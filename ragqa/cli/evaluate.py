@@ -77,8 +77,7 @@ def ablation(**given: Any) -> None:  # noqa: ANN401 - typer passes what the opti
     """
     study, out, restart, as_json = (given.pop(name) for name in ("study", "out", "restart", "json"))
     if study not in set(Study):
-        msg = f"the study must be one of {', '.join(Study)}, got {study!r}; correct it and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"the study must be one of {', '.join(Study)}, got {study!r}; correct it and try again")
     settings = BENCHMARK.settings(**plain_values(given))
     chosen = variants(Study(study), config_of(settings, Paths.from_env()))
     _check_server(chosen)
@@ -118,11 +117,10 @@ def _check_server(chosen: Sequence[Variant]) -> None:
     """Raises ConfigError before anything is loaded where a run needs a language model and none is configured."""
     asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
     if asking and not has_llm():
-        msg = (
+        raise ConfigError(
             f"{', '.join(asking)}: expected a language model, found neither OPENAI_API_KEY nor OPENAI_BASE_URL in the "
             "environment; set one of them and try again"
         )
-        raise ConfigError(msg)
 
 
 def _run_all(chosen: Sequence[Variant], settings: Settings, out: Path, *, restart: bool) -> list[LoadedRun]:

@@ -146,10 +146,9 @@ def build(
     _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
     if collection_of(name, paths.library):
-        msg = (
+        raise ConfigError(
             f"{name!r} is a collection of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         )
-        raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):

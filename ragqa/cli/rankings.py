@@ -43,19 +43,17 @@ class Stacking(NamedTuple):
     def check(self, index: Index, n_folds: int) -> None:
         """Raises ConfigError where this index lacks one of the rankings, or not every fold has one."""
         if self.stacked and not (self.further and len(set(self.stacked)) == len(self.stacked) == n_folds):
-            msg = (
+            raise ConfigError(
                 f"--stacked names one ranking of the index for each of the {n_folds} folds, in their order, and "
                 f"--further what they stand for; got {len(self.stacked)}, and --further {self.further!r}"
             )
-            raise ConfigError(msg)
         has = index.manifest.retrievers
         lacking = [name for name in self.stacked or filter(None, [self.further]) if name not in has]
         if lacking:
-            msg = (
+            raise ConfigError(
                 f"the index has no ranking {lacking[0]!r}, only {', '.join(has)}; build it with "
                 f"`{adding_command(lacking, index.name)}`"
             )
-            raise ConfigError(msg)
 
 
 def fused_rankings(

@@ -95,8 +95,7 @@ def copy(
     Keep a password in PGPASSFILE or PGPASSWORD rather than on the command line.
     """
     if source == target:
-        msg = "FROM and TO are the same store; name another"
-        raise ConfigError(msg)
+        raise ConfigError("FROM and TO are the same store; name another")
     if "://" not in source and not Path(source).expanduser().is_file():
         msg = f"there is no record file {source}; expected the records.sqlite3 of a RAGQA_HOME, or postgresql://…"
         raise RecordError(msg)
@@ -108,8 +107,7 @@ def copy(
     different = (*done.different, *other_cases)
     if different:
         first = ", ".join(different[:5])
-        msg = f"{len(different)} exist with other content and were not changed: {first}"
-        raise RecordError(msg)
+        raise RecordError(f"{len(different)} exist with other content and were not changed: {first}")
 
 
 @app.command()
@@ -129,8 +127,7 @@ def delete(
             msg = f"--before: expected a day such as 2026-01-31, found {before[:20]!r}; correct it"
             raise ConfigError(msg) from error
     if not (record_ids or who or before):
-        msg = "expected ids, --who or --before, found none; say which records are to go"
-        raise ConfigError(msg)
+        raise ConfigError("expected ids, --who or --before, found none; say which records are to go")
     store = _store()
     chosen = store.chosen(record_ids or [], who, before)
     if yes:

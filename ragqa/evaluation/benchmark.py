@@ -232,8 +232,7 @@ class Benchmark:
             if option.name == name:
                 return option
         names = ", ".join(option.name for option in self.options)
-        msg = f"{self.name} has no option {name!r}, expected one of {names}; correct it and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"{self.name} has no option {name!r}, expected one of {names}; correct it and try again")
 
     def settings(self, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any option
         """Every option's value: the one given, or its default. Raises ConfigError for one that does not exist."""
@@ -287,5 +286,4 @@ def _named(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror or error}); choose another file"
-        raise CorpusError(msg) from error
+        raise CorpusError(f"{path} cannot be read ({error.strerror or error}); choose another file") from error

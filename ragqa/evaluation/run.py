@@ -228,11 +228,10 @@ class _Workers:
                 last = ended
                 yield ended
         if last is not None and self._failures >= MAX_FAILURES_IN_A_ROW:
-            msg = (
+            raise GenerationError(
                 f"{self._failures} questions in a row got no answer, the last because: {last.note} What was "
                 f"answered is kept in {self._store.folder}; when the cause is gone, run the same command again"
             )
-            raise GenerationError(msg)
 
     def stop(self) -> None:
         self._stop.set()

@@ -52,13 +52,11 @@ def paired_test(a: Sequence[float], b: Sequence[float], seed: int = 0) -> Paired
     Raises ValueError where the lengths differ, there is no question, or a value is not finite.
     """
     if len(a) != len(b) or not len(a):
-        msg = f"expected the same number of values twice, at least one, found {len(a):,} and {len(b):,}"
-        raise ValueError(msg)
+        raise ValueError(f"expected the same number of values twice, at least one, found {len(a):,} and {len(b):,}")
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     differences = first - second
     if not np.isfinite(differences).all():
-        msg = "expected finite values, found a NaN or an infinity"
-        raise ValueError(msg)
+        raise ValueError("expected finite values, found a NaN or an infinity")
     low, high = _interval(differences, seed)
     return PairedTest(float(differences.mean()), low, high, _p_value(first, second, seed))
 
@@ -127,8 +125,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     scipy has no Holm. Raises ValueError where a value lies outside [0, 1].
     """
     if not all(0 <= p <= 1 for p in p_values):
-        msg = f"expected p values in [0, 1], found {', '.join(str(p) for p in p_values if not 0 <= p <= 1)}"
-        raise ValueError(msg)
+        raise ValueError(f"expected p values in [0, 1], found {', '.join(str(p) for p in p_values if not 0 <= p <= 1)}")
     adjusted = [0.0] * len(p_values)
     highest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):

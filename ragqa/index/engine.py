@@ -106,8 +106,7 @@ def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: P
             yield BuildProgress(KIND, min(done, len(plan.new)), len(plan.new))
         expected, found = plan.n_before + len(plan.new) + 1, milvus.count(engine.generation)
         if found != expected:
-            msg = f"{milvus} holds {found:,} rows, expected {expected:,}; run the same command again"
-            raise IndexingError(msg)
+            raise IndexingError(f"{milvus} holds {found:,} rows, expected {expected:,}; run the same command again")
     except BaseException:
         with suppress(IndexingError):  # what is left behind is seen by nobody, and removed by the next try
             milvus.delete_after(engine.generation - 1) if plan.n_before else milvus.drop()
@@ -292,8 +291,7 @@ def open_published(
     found = milvus.count(engine.generation)
     milvus.check_mark(engine.generation)
     if found <= rows.shape[1]:
-        msg = f"{milvus} holds {found:,} rows; the index has at least {rows.shape[1] + 1:,}"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"{milvus} holds {found:,} rows; the index has at least {rows.shape[1] + 1:,}")
     passages = MilvusPassages(milvus, rows, engine.generation)
     effort = manifest.search_effort
     return passages, MilvusVectors(passages, manifest.dimension, effort) if manifest.has_vectors else None

@@ -263,11 +263,9 @@ def read_manifest(folder: Path) -> Manifest:
     fields = _read_object(folder / MANIFEST)
     version, digest = fields.get("schema_version"), fields.pop("digest", None)
     if version != SCHEMA_VERSION:
-        msg = f"expected an index of schema version {SCHEMA_VERSION}, found version {version}"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"expected an index of schema version {SCHEMA_VERSION}, found version {version}")
     if digest != _digest(fields):
-        msg = f"{MANIFEST} was changed after the index was built (its digest does not fit)"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"{MANIFEST} was changed after the index was built (its digest does not fit)")
     try:
         manifest = TypeAdapter(Manifest).validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
@@ -280,11 +278,10 @@ def read_manifest(folder: Path) -> Manifest:
     folders = [ranking.folder for ranking in manifest.rankings]
     foreign = [name for name in names if name not in FURTHER_FILES and not _is_added(name)]
     if foreign or not all(_is_added(name) or re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
-        msg = (
+        raise IndexMismatchError(
             f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know; "
             "if a package added one of them, install that"
         )
-        raise IndexMismatchError(msg)
     listed = (entry.path for entry in manifest.files)
     expected = index_files(
         manifest.context_passages,
@@ -307,8 +304,7 @@ def _check_numbers(manifest: Manifest) -> None:
     for name, value in numbers.items():
         most = _MOST[name.rpartition(".")[2]]
         if not 0 <= value <= most:  # not a number is in no range
-            msg = f"{MANIFEST}: {name}: expected a number from 0 to {most:,}, found {value:.3g}"
-            raise IndexMismatchError(msg)
+            raise IndexMismatchError(f"{MANIFEST}: {name}: expected a number from 0 to {most:,}, found {value:.3g}")
 
 
 def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = float("inf")) -> Iterable[str]:
@@ -331,14 +327,11 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         fields = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        msg = f"{path.name} is missing: half-written, or not an index"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"{path.name} is missing: half-written, or not an index") from error
     except (OSError, ValueError, RecursionError) as error:
-        msg = f"{path.name} cannot be read: {error}"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"{path.name} cannot be read: {error}") from error
     if not isinstance(fields, dict):
-        msg = f"expected a JSON object in {path.name}, found {type(fields).__name__}"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"expected a JSON object in {path.name}, found {type(fields).__name__}")
     return fields
 
 

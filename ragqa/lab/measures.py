@@ -206,16 +206,14 @@ def read_published(path: Path) -> tuple[PublishedCase, ...]:
     content = read_json(path, path.name)
     rows = content.get("items") if isinstance(content, dict) else content
     if not isinstance(rows, list):
-        msg = f"{path.name}: expected {SCHEMA}, found {describe(rows)}; give a file of published cases"
-        raise CorpusError(msg)
+        raise CorpusError(f"{path.name}: expected {SCHEMA}, found {describe(rows)}; give a file of published cases")
     return tuple(_case(row, number, path.name) for number, row in enumerate(rows, start=1))
 
 
 def _case(row: object, number: int, name: str) -> PublishedCase:
     problem = f"{name}, item {number}: expected {SCHEMA}"
     if not isinstance(row, dict):
-        msg = f"{problem}; found {describe(row)}; correct the item and try again"
-        raise CorpusError(msg)
+        raise CorpusError(f"{problem}; found {describe(row)}; correct the item and try again")
     passages, answer, expected = (row.get(key) for key in ("RetrievedPassages", "Answer", "expected"))
     if isinstance(passages, str):
         passages = [passages]
@@ -223,11 +221,10 @@ def _case(row: object, number: int, name: str) -> PublishedCase:
         msg = f"{problem}; found {describe(passages)} under RetrievedPassages; correct the item and try again"
         raise CorpusError(msg)
     if not isinstance(answer, str) or not isinstance(expected, dict):
-        msg = (
+        raise CorpusError(
             f"{problem}; found {describe(answer)} under Answer and {describe(expected)} under expected; "
             "correct the item and try again"
         )
-        raise CorpusError(msg)
     scores = [expected.get(f"{part}_score") for part in PARTS]
     numbers = [float(score) for score in scores if _is_number(score)]
     if len(numbers) < len(PARTS):

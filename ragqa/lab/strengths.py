@@ -56,10 +56,9 @@ def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
             texts = {_digits(text): text for text in _units_of(path)}
         n_lost = sum(key not in texts for key in row.labels)
         if n_lost > max(1, len(row.labels) // 50):
-            msg = (
+            raise CorpusError(
                 f"{path}: {n_lost} of its {len(row.labels)} labelled texts were not found; expected the file as it was"
             )
-            raise CorpusError(msg)
         found += [
             StrengthSentence(texts[key], Strength(label), row.document, row.is_test)
             for key, label in row.labels.items()

@@ -183,5 +183,4 @@ def _deleted(key: str, library: Path) -> Deleted:
     for one in deleted(library):
         if one.key == key:
             return one
-    msg = f"expected something that was deleted, found {key[:80]!r}; choose from the list"
-    raise CorpusError(msg)
+    raise CorpusError(f"expected something that was deleted, found {key[:80]!r}; choose from the list")

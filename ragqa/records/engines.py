@@ -99,11 +99,10 @@ class PostgresEngine:
     def __init__(self, address: str) -> None:
         match = _ADDRESS.fullmatch(address)
         if not match:  # of the address nothing is told, since nobody can say where in it the password is
-            msg = (
+            raise ConfigError(
                 "RAGQA_RECORDS: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else; write "
                 "special characters of the password as %40 and so on, or keep it in PGPASSFILE or PGPASSWORD"
             )
-            raise ConfigError(msg)
         try:
             import psycopg
         except ImportError as error:

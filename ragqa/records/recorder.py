@@ -181,8 +181,7 @@ def _spans(question: Question, config: Config, record_id: str) -> Spans | None:
     if switch in {"", "off"}:
         return None
     if switch not in {"on", "texts"}:
-        msg = f"RAGQA_TRACES: expected on, texts or off, found {switch[:20]!r}; correct it and start again"
-        raise ConfigError(msg)
+        raise ConfigError(f"RAGQA_TRACES: expected on, texts or off, found {switch[:20]!r}; correct it and start again")
     try:
         from ragqa.records.traces import Spans
     except ImportError as error:

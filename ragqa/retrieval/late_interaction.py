@@ -84,12 +84,11 @@ class LateInteraction(CorpusRanker):
         """MaxSim of the passages at these positions, in their order; each different text is compared once."""
         query, tokens = self._encoder.encode_query(question), self._tokens
         if query.shape[1] != tokens.vectors.shape[1]:
-            msg = (
+            raise IndexMismatchError(
                 f"the index holds token vectors of {tokens.vectors.shape[1]} numbers, the model "
                 f"{self._encoder.info.name} makes {query.shape[1]}; rebuild the index with this model "
                 "(`ragqa index build --also late:NAME`)"
             )
-            raise IndexMismatchError(msg)
         texts, place = np.unique(tokens.text_of[positions], return_inverse=True)
         return _max_sim(query, tokens, texts)[place]
 
@@ -167,11 +166,9 @@ def load_tokens(folder: Path) -> TokenVectors:
         numbers = np.memmap(folder / VECTORS, dtype="<f2", mode="r")
         sound = offsets.dtype == np.int64 and text_of.dtype == np.int32 and offsets.ndim == text_of.ndim == 1
         if not sound or offsets[0] != 0 or (np.diff(offsets) < 1).any() or text_of.max() + 1 != len(offsets) - 1:
-            msg = f"{OFFSETS} and {TEXT_OF} are not of the same texts"
-            raise ValueError(msg)
+            raise ValueError(f"{OFFSETS} and {TEXT_OF} are not of the same texts")
         if len(numbers) % int(offsets[-1]):
-            msg = f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens"
-            raise ValueError(msg)
+            raise ValueError(f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens")
     return TokenVectors(np.asarray(numbers).reshape(int(offsets[-1]), -1), offsets, text_of)
 
 
@@ -210,11 +207,10 @@ class LateEncoder(SharedModel[FloatMatrix]):
         import sentence_transformers
 
         if not hasattr(sentence_transformers, "MultiVectorEncoder"):
-            msg = (
+            raise ModelError(
                 "expected a version of sentence-transformers with late interaction (6.2 or later), found an older "
                 "one; install the extra: `pip install 'ragqa[late]'`"
             )
-            raise ModelError(msg)
         refuse_adapters(name, "a late-interaction model (ColBERT)")
         super().__init__(name, "MultiVectorEncoder", "a late-interaction model (ColBERT)", _INSTEAD)
 
@@ -245,6 +241,5 @@ class LateEncoder(SharedModel[FloatMatrix]):
         matrices = [np.array(matrix, dtype=np.float32) for matrix in vectors]
         lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
         if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
-            msg = f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}"
-            raise ModelError(msg)
+            raise ModelError(f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}")
         return matrices

@@ -70,11 +70,10 @@ def _base(name: str) -> EncoderWeights:
 def _adapter(name: str) -> Path:
     folder = resolve_model(name) if name in ADAPTERS else Path(name).expanduser()
     if not (folder / ADAPTER_WEIGHTS).is_file():
-        msg = (
+        raise ModelError(
             f"expected an adapter {name!r}: {', '.join(ADAPTERS) or 'a folder'} or a folder with {ADAPTER_WEIGHTS}, "
             "found none; correct the name, or leave out the + and what follows it"
         )
-        raise ModelError(msg)
     check_model(folder, ADAPTER)
     return folder
 
@@ -87,8 +86,7 @@ def _embedded() -> EncoderWeights:
         raise ModelError(msg)
     digest = _sha256(folder / "model.safetensors")
     if digest != EMBEDDED_SHA256:
-        msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {digest}; {_REINSTALL}"
-        raise ModelError(msg)
+        raise ModelError(f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {digest}; {_REINSTALL}")
     return EncoderWeights(folder, digest)
 
 
@@ -99,21 +97,19 @@ def _downloaded(name: str) -> Path:
     try:
         return Path(snapshot_download(name, local_files_only=True))
     except (OSError, ValueError) as error:  # not in the cache (an OSError), or no possible hub name
-        msg = (
+        raise ModelError(
             f"expected the encoder {name!r} to be a folder or a downloaded hub model, found neither on this machine; "
             f"download it with `hf download {name}`, or use {EMBEDDED}, which is bundled"
-        )
-        raise ModelError(msg) from error
+        ) from error
 
 
 def _weights(folder: Path, name: str) -> EncoderWeights:
     files = sorted([*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")])
     if not files:
-        msg = (
+        raise ModelError(
             f"expected *.safetensors weights in {folder} for the encoder {name!r}, found none (pickled weights are "
             f"not loaded); convert them, or use {EMBEDDED}, which is bundled"
         )
-        raise ModelError(msg)
     digests = [_sha256(file) for file in files]
     return EncoderWeights(folder, digests[0] if len(digests) == 1 else _joined(digests))
 

@@ -76,11 +76,10 @@ class SpladeRetriever(CorpusRanker):
             return Ranking(self.name, ())
         query, vectors = self._encoder.encode_query(question), self._vectors
         if query.shape[1] != vectors.shape[1]:
-            msg = (
+            raise IndexMismatchError(
                 f"the index holds weights of {vectors.shape[1]:,} word pieces, the model {self._encoder.info.name} "
                 f"gives {query.shape[1]:,}; rebuild the index with this model (`ragqa index build --also splade:NAME`)"
             )
-            raise IndexMismatchError(msg)
         scores = np.zeros(vectors.shape[0], dtype=np.float32)
         for piece, weight in zip(query.indices.tolist(), query.data, strict=True):
             places = slice(int(vectors.indptr[piece]), int(vectors.indptr[piece + 1]))

@@ -145,11 +145,10 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 def _writer() -> GenerationConfig:
     if not has_llm():
-        msg = (
+        raise ConfigError(
             "expected a language model to write the questions, found none: set OPENAI_BASE_URL and RAGQA_MODEL, or "
             "RAGQA_LOCAL_MODEL (`ragqa models fetch`), or leave out --writer"
         )
-        raise ConfigError(msg)
     return replace(Config.from_env().generation, temperature=0.7)
 
 

@@ -83,11 +83,10 @@ def _read(text: str, name: str, *, is_ours: bool) -> Iterator[tuple[tuple[str, s
         if not whole:
             if is_ours and not text.endswith("\n") and number == text.count("\n") + 1:
                 return
-            msg = (
+            raise CorpusError(
                 f"{name}, line {number:,}: expected {{question, passage, reviewer, label}}, the label one of "
                 f"{', '.join(KINDS)}, found {line[:80]!r}; correct the line"
             )
-            raise CorpusError(msg)
         yield (values[0], values[1]), values[2], values[3]
 
 

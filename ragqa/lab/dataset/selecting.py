@@ -85,11 +85,10 @@ def passages_of(
                 }
             )
     if not rows:
-        msg = (
+        raise CorpusError(
             f"expected passages of {SHORTEST} to {LONGEST} words that oblige, permit or define, found none"
             f"{f' in {only}' if only else ''}; choose another corpus or leave out --only"
         )
-        raise CorpusError(msg)
     return rows
 
 

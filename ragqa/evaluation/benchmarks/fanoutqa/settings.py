@@ -324,11 +324,10 @@ def solver_for(setting: LeaderboardSetting, client: ChatClient, config: Generati
         return ClosedBook(client, config)
     if setting is LeaderboardSetting.EVIDENCE_PROVIDED:
         if sources.pages is None:
-            msg = (
+            raise ConfigError(
                 "evidence-provided needs the text of Wikipedia's pages, which is not in the data set; name a folder or "
                 "file of pages or the address of an api.php with --pages"
             )
-            raise ConfigError(msg)
         return EvidenceProvided(client, config, sources.pages, sources.normaliser, sources.context_tokens)
     return OpenBook(client, config, _search(sources), sources.context_tokens, sources.max_searches)
 

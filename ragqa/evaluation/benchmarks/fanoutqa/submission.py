@@ -117,8 +117,7 @@ def read_generations(path: Path) -> dict[str, str]:
         if not problem and found[0] in answers:
             problem = f"line {number}: id {found[0]!r} has an answer already; keep one of them"
         if problem:
-            msg = f"{path.name}, {problem}"
-            raise CorpusError(msg)
+            raise CorpusError(f"{path.name}, {problem}")
         answers[found[0]] = found[1]
     return answers
 
@@ -185,8 +184,7 @@ def write_submission(
     ]
     for check in checks:
         if not check.is_valid:
-            msg = f"{check.file}: {check.problems[0]}"
-            raise CorpusError(msg)
+            raise CorpusError(f"{check.file}: {check.problems[0]}")
     described = folder / _FOLDER / "metadata" / f"{stem}.json"
     try:
         for path in (described, *paths.values()):

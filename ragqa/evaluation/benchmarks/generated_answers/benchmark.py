@@ -245,8 +245,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     Raises ConfigError where the generator writes nothing, CorpusError where a file cannot be read.
     """
     if pipeline.generator is None:
-        msg = "the generator must write answers, got 'none'; name another with --generator"
-        raise ConfigError(msg)
+        raise ConfigError("the generator must write answers, got 'none'; name another with --generator")
     questions = Path(settings["questions"])
     items = tuple(
         Item(number, question if question.question_id else Question(question.text, str(number)))

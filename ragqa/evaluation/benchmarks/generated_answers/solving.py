@@ -87,8 +87,7 @@ def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:
                 case AnsweredEvent(answer):
                     return ReceivedAnswer(answer, selection.passages, _ranking(selection), seconds, tuple(steps))
             resumed = time.perf_counter()
-    msg = "the pipeline ended without an answer; name a generator that writes"
-    raise GenerationError(msg)
+    raise GenerationError("the pipeline ended without an answer; name a generator that writes")
 
 
 def scores_of(pipeline: Pipeline, question: Question, found: ReceivedAnswer) -> Json:

@@ -147,15 +147,13 @@ def setups_of(
 def _check_baseline(baseline: str, measured: Sequence[str], reranks: Sequence[str], *, further: bool) -> None:
     """Raises ConfigError, before a reranker is asked, unless there is this ranking and it can be worked on further."""
     if further and baseline in reranks:
-        msg = (
+        raise ConfigError(
             f"--baseline {baseline!r} is reranked already, and --reranker and --fan-out start from a fused ranking; "
             f"name {baseline + BEFORE!r}"
         )
-        raise ConfigError(msg)
     if baseline not in {*measured, *reranks}:
         names = ", ".join(map(repr, (*measured, *reranks)))
-        msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
-        raise ConfigError(msg)
+        raise ConfigError(f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset")
 
 
 def fitting(preset: Preset, index: Index) -> Preset:

@@ -100,11 +100,10 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     yield "Drawing probes"
     probes = _probes(pipeline, settings)
     if not probes:
-        msg = (
+        raise ConfigError(
             f"expected probes from the index {settings['index']!r}, found none: its passages give none of these kinds, "
             "or no labelled file is about them; choose other kinds, --cases made, or another index"
         )
-        raise ConfigError(msg)
     stamp = {
         "schema_version": SCHEMA_VERSION,
         "index": settings["index"],
