@@ -7,7 +7,7 @@ a pipeline, `load_pipeline` loads the objects first; which part a name means is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError, QuestionError
@@ -64,7 +64,7 @@ class Pipeline:
         """
         question = clean_question(question)
         generator = self._generator_of(question)
-        recorder = Recorder(question, self.config, self.index.manifest, self.infos, self.records)
+        recorder = Recorder(question, self.config, asdict(self.index.manifest), self.infos, self.records)
         with recorder.storing_failures():
             for event in self._stages(question, generator):
                 recorder.observe(event)

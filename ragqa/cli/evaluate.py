@@ -13,7 +13,7 @@ import typer
 from ragqa.cli.ask import with_preset
 from ragqa.cli.benchmarks import CARRIED_OUT, command_of, draw, further_command, plain_values, shaped, watched
 from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
-from ragqa.cli.output import plain, print_json, print_table, progress_bar, stderr, stdout
+from ragqa.cli.output import plain, print_json, print_table, stderr, stdout, tracked
 from ragqa.corpus.questions import load_questions
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Option, Settings
@@ -38,7 +38,7 @@ from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.documents import recovered
 from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import Report
-from ragqa.lab.measures import measure_speed, summarise
+from ragqa.evaluation.speed import measure_speed, summarise
 from ragqa.models.inference.precision import timings
 from ragqa.pipeline import assemble, load_pipeline
 from ragqa.plugins.registry import needs_language_model
@@ -181,12 +181,8 @@ def speed(
         if selection:  # the direct writer weighs sentences before it is told what is selected
             config = replace(config, generation=replace(config.generation, generator="none"))
         pipeline = load_pipeline(config, Paths.from_env(), recording=False)
-    rows = []
-    with progress_bar() as bar:
-        task = bar.add_task("Answering", total=len(gold))
-        for row in measure_speed(pipeline, [item.question for item in gold], selection_only=selection):
-            rows.append(row)
-            bar.advance(task)
+    steps = measure_speed(pipeline, [item.question for item in gold], selection_only=selection)
+    rows = tracked(steps, len(gold), "Answering")
     print_table(
         f"{config.index}{f', {preset}' if preset else ''}: {len(rows)} questions",
         ("what", "median", "99th percentile", "maximum"),

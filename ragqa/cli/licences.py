@@ -38,9 +38,7 @@ class Component:
         return f"pkg:pypi/{self.name}@{self.version}"
 
 
-def licences(
-    sbom: Annotated[Path | None, typer.Option(help="File to write as CycloneDX 1.6 JSON.")] = None,
-) -> None:
+def licences(sbom: Annotated[Path | None, typer.Option(help="File to write as CycloneDX 1.6 JSON.")] = None) -> None:
     """What ragqa needs as it is installed here, with the licences that each package states."""
     parts = parts_of(_OURS)
     if sbom:

@@ -12,14 +12,14 @@ import typer
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, record_table, scores_group
 from ragqa.errors import ConfigError, RecordError
-from ragqa.fusion import fuse, rerank
-from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import claims_in
 from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.settings.paths import Paths
+from ragqa.types import Selection
 from ragqa.types.scores import ScoringMode
 
 app = typer.Typer(help="Stored answers: list, show, export, copy, delete.", no_args_is_help=True)
@@ -39,11 +39,7 @@ def list_records(limit: Annotated[int, typer.Option(min=1, help="Number of recor
 def show(record_id: Annotated[str, typer.Argument(help="Record id, as listed by `ragqa records list`.")]) -> None:
     """Print a record as tables."""
     record = _store().load(record_id)
-    trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})
-    ranking = fuse(record.ranked, record.fusion)
-    if record.reranker_scores:
-        ranking = rerank(ranking, dict(record.reranker_scores), record.reranking)
-    selection = record.selection(reselected(ranking, trace, record.filtering))
+    selection = from_record(record).selection or Selection((), ())
     out = stdout()
     if found := record.question.follow_up:
         out.print(plain(f'Follows record {found.record_id}; asked as "{found.asked}".', style="dim"))

@@ -48,8 +48,7 @@ def tune(
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
     search: SearchSpace,
     depth: Annotated[
-        list[int] | None,
-        typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200."),
+        list[int] | None, typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200.")
     ] = None,
     write: Annotated[
         Path | None, typer.Option(help="Preset file, NAME.json, for `ragqa ask --preset` and the page.")

@@ -182,14 +182,7 @@ class _ShownOutcomes:
         n_new, total = len(self._rows) - self._n_before, len(self._outcomes)
         left = (time.monotonic() - self._began) / n_new * (total - len(self._rows)) if n_new > 1 else None
         return RunProgress(
-            phase or self._benchmark.doing,
-            len(self._rows),
-            total,
-            outcome,
-            self._ordered,
-            self._report,
-            left,
-            resumed,
+            phase or self._benchmark.doing, len(self._rows), total, outcome, self._ordered, self._report, left, resumed
         )
 
 

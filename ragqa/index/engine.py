@@ -52,6 +52,7 @@ from ragqa.retrieval.milvus.client import Milvus
 from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
 from ragqa.retrieval.ranking import Positions
 from ragqa.retrieval.ranking import index_files as checked
+from ragqa.settings.indexing import IndexingConfig
 
 KIND: Final = "milvus"
 STARTED: Final = "engine.json"  # in a building folder: the collection that is being written
@@ -59,6 +60,15 @@ MOST_NEW: Final = 0.5  # share of the passages from which on a collection of its
 MOST_DRIFT: Final = 1.05  # factor of passages' average length, likewise: see `ragqa.retrieval.milvus.bm25`
 
 Moving = Generator[BuildProgress, None, tuple[Path, Manifest]]
+
+
+def check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors) -> None:
+    """Raises ConfigError, IndexingError unless both are empty or the engine answers and makes such vectors."""
+    if engine not in {"", KIND} or bool(engine) != bool(uri):
+        msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
+        raise ConfigError(msg)
+    if engine:
+        Milvus(uri, "").check(vectors)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

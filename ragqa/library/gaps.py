@@ -250,11 +250,7 @@ _GAP: Final = TypeAdapter(GapRow)
 
 
 def gap_events(
-    store: GapStore,
-    register: Register,
-    rows: Sequence[Obligation],
-    policies: Policies,
-    scorer: RepassScorer,
+    store: GapStore, register: Register, rows: Sequence[Obligation], policies: Policies, scorer: RepassScorer
 ) -> Generator[GapProgress, None, GapRun]:
     """Holds these rows of the register against the policies; yields after each row, stopped at any moment goes on.
 

@@ -103,8 +103,7 @@ class RecordStore(Database):
             execute(_SAVE, row)
             if self._reader:
                 execute(
-                    "INSERT INTO readers VALUES (?,?,1) ON CONFLICT DO NOTHING",
-                    (record.record_id, self._reader.author),
+                    "INSERT INTO readers VALUES (?,?,1) ON CONFLICT DO NOTHING", (record.record_id, self._reader.author)
                 )
 
         self._patiently(work)

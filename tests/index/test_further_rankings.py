@@ -46,13 +46,7 @@ def models(splade_model, late_model):
 
 @pytest.fixture(scope="session")
 def rankings(splade_model, late_model):
-    return (
-        "document",
-        f"splade:{splade_model}",
-        f"late:{late_model}",
-        "dense:other",
-        "dense:voyage:voyage-law-2",
-    )
+    return ("document", f"splade:{splade_model}", f"late:{late_model}", "dense:other", "dense:voyage:voyage-law-2")
 
 
 def write_rules(folder):

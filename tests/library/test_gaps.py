@@ -17,15 +17,7 @@ from ragqa.infra.journal import held
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow
 from ragqa.library.gap_sheets import HEADS, write_gaps
-from ragqa.library.gaps import (
-    ALL,
-    Correction,
-    GapStore,
-    Policies,
-    chapter_of,
-    gap_events,
-    statements_of,
-)
+from ragqa.library.gaps import ALL, Correction, GapStore, Policies, chapter_of, gap_events, statements_of
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
 from ragqa.scoring.repass.scorer import RepassScorer

@@ -30,15 +30,7 @@ from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, Ap
 from ragqa.retrieval.dense import check_unit_rows
 from ragqa.settings.paths import Paths
 from tests.support.api_clients import KEY, TEXTS, refused
-from tests.support.embedding_server import (
-    DIMENSION,
-    EmbeddingServer,
-    altered,
-    cut_json,
-    status,
-    vector_of,
-    vectors,
-)
+from tests.support.embedding_server import DIMENSION, EmbeddingServer, altered, cut_json, status, vector_of, vectors
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.helpers import reprs_within
 

@@ -174,12 +174,7 @@ class Plan:
     """
 
     def __init__(
-        self,
-        rows: Sequence[Row],
-        topics: Mapping[str, Sequence[str]],
-        seed: int,
-        makes: Makes,
-        joins: Sequence[bool],
+        self, rows: Sequence[Row], topics: Mapping[str, Sequence[str]], seed: int, makes: Makes, joins: Sequence[bool]
     ) -> None:
         self.rows, self.makes, self.joins = rows, makes, joins
         self.chance = random.Random(seed)

@@ -96,13 +96,7 @@ def test_every_kind_that_the_corpus_gives_is_judged_three_times(nli, tmp_path):
 def test_the_tables_are_printed(nli):
     result = invoke("--n", "1", "--kind", "verbatim", "--kind", "number")
     assert result.exit_code == 0, result.output
-    for part in (
-        "verbatim → supported",
-        "number → contradicted",
-        "sources disagree",
-        "model alone",
-        "1.00 [.21–1.00]",
-    ):
+    for part in ("verbatim → supported", "number → contradicted", "sources disagree", "model alone", "1.00 [.21–1.00]"):
         assert part in result.stdout
     assert "negation" not in result.stdout
 

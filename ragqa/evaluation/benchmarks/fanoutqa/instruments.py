@@ -305,11 +305,7 @@ class LlmJudge:
 
     def judge(self, question: FanOutQuestion, reference: str, answer: str) -> Judging:
         """What the model says of this answer, cut to 4,000 characters."""
-        parts = {
-            "question": question.question.text,
-            "reference": reference,
-            "submission": answer[:MAX_ANSWER_CHARS],
-        }
+        parts = {"question": question.question.text, "reference": reference, "submission": answer[:MAX_ANSWER_CHARS]}
         code = code_of(parts.values())
         content = "\n\n".join(frame(name, code, text) for name, text in parts.items())
         reply, messages = Reply(), messages_of("judge", code, content)

@@ -202,10 +202,7 @@ OPTIONS: Final = (
     PRICE_IN,
     PRICE_OUT,
     Option(
-        "docids",
-        "ObliQA's documents: the run names their item IDs, as the shared task asks.",
-        "path",
-        decides=False,
+        "docids", "ObliQA's documents: the run names their item IDs, as the shared task asks.", "path", decides=False
     ),
 )
 

@@ -214,10 +214,7 @@ def _check_count(name: str, found: Sequence[str], wanted: Sequence[str], limit: 
 
 
 def submission_of(
-    system: str,
-    seconds: float,
-    items: Sequence[Mapping[str, Any]],
-    gold: Sequence[tuple[str, str, tuple[str, ...]]],
+    system: str, seconds: float, items: Sequence[Mapping[str, Any]], gold: Sequence[tuple[str, str, tuple[str, ...]]]
 ) -> Submission:
     """The submission of a run: ``items`` of the data set as they are, for each its question, document and sources."""
     sources = [found for _, _, found in gold]

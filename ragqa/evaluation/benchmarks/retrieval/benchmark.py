@@ -76,10 +76,7 @@ def solve(task: Task, item: Item) -> Json:
     """Every retriever's ranking, as deep as the deepest configuration needs it, and the seconds of each."""
     loaded: RetrievalContext = task.context
     ranked = loaded.ranker.rank(item.question.text)
-    return {
-        "rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings],
-        "seconds": dict(ranked.seconds),
-    }
+    return {"rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings], "seconds": dict(ranked.seconds)}
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
