@@ -252,7 +252,8 @@ class Benchmark:
             value = settings.get(option.name)
             if option.decides and value not in (None, "", ()):
                 is_file = option.kind in ("file", "argument")
-                plain[option.name] = [_named(Path(one)) for one in _all(value)] if is_file else _plain(value)
+                name = _named if is_file else lambda one: str(one) if isinstance(one, Path) else one
+                plain[option.name] = list(map(name, _all(value)))
         return f"{self.name}-{digest(plain)[:10]}"
 
     def words(self, settings: Settings) -> str:
@@ -274,12 +275,9 @@ def _all(value: Any) -> Iterator[Any]:  # noqa: ANN401
     yield from value if isinstance(value, list | tuple) else (value,)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    return [str(one) if isinstance(one, Path) else one for one in _all(value)]
-
-
-def _named(path: Path) -> str:
+def _named(place: str | Path) -> str:
     """What a file is known by: the hexadecimal sha256 of its content; of a folder its place."""
+    path = Path(place)
     if path.is_dir():
         return str(path.resolve())
     try:

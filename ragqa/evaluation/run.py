@@ -16,7 +16,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -30,6 +30,7 @@ from ragqa.infra.files import write_whole
 from ragqa.infra.journal import held, translated
 from ragqa.infra.version import __version__
 from ragqa.settings.paths import Paths
+from ragqa.types.streams import mapped
 
 REPORT = "report.json"
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
@@ -88,7 +89,8 @@ def run(
     GenerationError when `MAX_FAILURES_IN_A_ROW` items in a row failed; one item fails alone otherwise.
     """
     if task is None:
-        task = yield from _loaded(benchmark, {**settings, "folder": folder, "restart": restart}, paths)
+        steps = benchmark.load({**settings, "folder": folder, "restart": restart}, paths)
+        task = yield from mapped(steps, RunProgress)
     if not task.solves:
         yield _reported(benchmark, task, folder)
         return
@@ -145,16 +147,6 @@ def _exported(
 def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
     """Where a run is kept whose folder nobody names."""
     return paths.home / "evaluations" / benchmark.run_id(settings)
-
-
-def _loaded(benchmark: Benchmark, settings: Settings, paths: Paths) -> Generator[RunProgress, None, Task]:
-    loading = benchmark.load(settings, paths)
-    while True:
-        try:
-            yield RunProgress(next(loading))
-        except StopIteration as ended:
-            task: Task = ended.value
-            return task
 
 
 class _ShownOutcomes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +78,7 @@ def _p_value(a: Floats, b: Floats, seed: int) -> float:
         return 1.0
     found = permutation_test(
         (a, b),
-        _mean_difference,
+        lambda a, b, axis: np.mean(a - b, axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=RESAMPLES,
@@ -87,10 +86,6 @@ def _p_value(a: Floats, b: Floats, seed: int) -> float:
         rng=np.random.default_rng(seed),
     )
     return float(found.pvalue)
-
-
-def _mean_difference(a: Floats, b: Floats, axis: int) -> npt.NDArray[Any]:
-    return np.asarray(np.mean(a - b, axis=axis))
 
 
 def _interval(differences: Floats, seed: int) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Final
 
@@ -152,16 +153,12 @@ def agreement(labels: Labels) -> Agreement:
         for of in labels.values()
         if len([who for who in of if who != ADJUDICATOR]) > 1
     ]
-    pairs = Counter(pair for of in shared for pair in _two(sorted(of)))
+    pairs = Counter(pair for of in shared for pair in combinations(sorted(of), 2))
     two = min(pairs, key=lambda pair: (-pairs[pair], pair)) if pairs else ()
     both = [(of[two[0]], of[two[1]]) for of in shared if set(two) <= of.keys()] if two else []
     return Agreement(
         len(both), sum(a == b for a, b in both), cohen(both), krippendorff([list(of.values()) for of in shared]), two
     )
-
-
-def _two(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return ((one, other) for n, one in enumerate(names) for other in names[n + 1 :])
 
 
 def cohen(both: Sequence[tuple[str, str]]) -> float | None:

@@ -16,12 +16,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
@@ -45,6 +44,7 @@ from ragqa.generation.prompts import Message
 from ragqa.infra.cleaning import without_invisible
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, PromptVersion, Usage
+from ragqa.types.streams import returned
 
 PROMPTS: Final = ("closed_book", "open_book", "evidence_provided", "judge")
 MIN_CONTEXT = 2_048
@@ -102,9 +102,7 @@ class Asking:
         """The reply, and what a reader must know of how it ended. Raises GenerationError as `ChatClient.write`."""
         reply = Reply()
         messages = messages_of(self.prompt, code, content)
-        with closing(self.client.write(messages, reply, seed=self.config.seed)) as pieces:
-            for _ in pieces:
-                pass
+        returned(self.client.write(messages, reply, seed=self.config.seed))
         self.usage = Usage(
             self.usage.prompt_tokens + reply.usage.prompt_tokens,
             self.usage.completion_tokens + reply.usage.completion_tokens,
@@ -132,12 +130,9 @@ class Asking:
 class ClosedBook:
     """The question alone."""
 
+    setting: ClassVar = LeaderboardSetting.CLOSED_BOOK
     client: ChatClient
     config: GenerationConfig
-
-    @property
-    def setting(self) -> LeaderboardSetting:
-        return LeaderboardSetting.CLOSED_BOOK
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """See `Solver`."""
@@ -154,6 +149,7 @@ class ClosedBook:
 class EvidenceProvided:
     """The fragments of the necessary pages that fit into the context, best first for the question."""
 
+    setting: ClassVar = LeaderboardSetting.EVIDENCE_PROVIDED
     client: ChatClient
     config: GenerationConfig
     pages: PageSource
@@ -162,10 +158,6 @@ class EvidenceProvided:
 
     def __post_init__(self) -> None:
         check_context(self.context_tokens)
-
-    @property
-    def setting(self) -> LeaderboardSetting:
-        return LeaderboardSetting.EVIDENCE_PROVIDED
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """See `Solver`; a page that the source does not have is left out and noted as a step."""
@@ -221,6 +213,7 @@ class OpenBook:
     With ``max_searches`` 0 the model does not search: what is found for the question itself fills half the context.
     """
 
+    setting: ClassVar = LeaderboardSetting.OPEN_BOOK
     client: ChatClient
     config: GenerationConfig
     search: PageSearch
@@ -232,10 +225,6 @@ class OpenBook:
         if self.max_searches < 0:
             msg = f"the most searches must be 0 or more, got {self.max_searches}; change --searches and try again"
             raise ConfigError(msg)
-
-    @property
-    def setting(self) -> LeaderboardSetting:
-        return LeaderboardSetting.OPEN_BOOK
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """See `Solver`."""

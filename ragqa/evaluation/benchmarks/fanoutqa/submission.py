@@ -201,7 +201,8 @@ def write_submission(
 def _check_submission(settings: Settings) -> tuple[Report, bool]:
     """The checks of `SUBMISSION`, and the files written where all are valid and a folder is named."""
     given = {setting: settings[setting.replace("-", "_")] for setting in LeaderboardSetting}
-    files = {setting: _generations_file(Path(path)) for setting, path in given.items() if path}
+    paths = {setting: Path(path) for setting, path in given.items() if path}
+    files = {setting: path / "generations.jsonl" if path.is_dir() else path for setting, path in paths.items()}
     order = [question.question_id for question in load_fanoutqa(Path(settings["questions"]))]
     metadata = Path(settings["metadata"])
     values = read_json(metadata, metadata.name)
@@ -217,10 +218,6 @@ def _check_submission(settings: Settings) -> tuple[Report, bool]:
     return Report(
         comparisons=(Comparison(("verdict",), lines, title="Submission", first="file"),), notes=tuple(notes)
     ), is_well
-
-
-def _generations_file(path: Path) -> Path:
-    return path / "generations.jsonl" if path.is_dir() else path
 
 
 SUBMISSION: Final = Command(

@@ -56,13 +56,14 @@ class ReceivedAnswer:
         """The passages it was written from, for a row; ``gold`` are ids of passages or documents."""
         relevance = dict(self.ranking)
         return tuple(
-            Hit(one.passage_id, one.document_id, relevance.get(one.passage_id), not {*gold}.isdisjoint(_ids(one)))
+            Hit(
+                one.passage_id,
+                one.document_id,
+                relevance.get(one.passage_id),
+                not {*gold}.isdisjoint((one.passage_id, one.document_id)),
+            )
             for one in self.passages
         )
-
-
-def _ids(passage: Passage) -> tuple[str, str]:
-    return passage.passage_id, passage.document_id
 
 
 @cache

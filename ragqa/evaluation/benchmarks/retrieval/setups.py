@@ -65,8 +65,9 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
     loaded: RetrievalContext = task.context
     deep = tuple(unpacked(entry, loaded.index) for entry in solution["rankings"])
     found: dict[str, Ranking] = {}
+    bases = {setup.name: setup.base for setup in loaded.setups}
     for setup in loaded.setups:
-        if only and setup.name not in (only, _base_of(loaded, only)):
+        if only and setup.name not in (only, bases.get(only)):
             continue
         if setup.fan_out:
             found[setup.name] = _fanned_out(loaded, item, found[setup.base], setup, notes)
@@ -77,10 +78,6 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
         else:
             found[setup.name] = fuse(cut(deep, setup.top_k), setup.fusion)
     return found
-
-
-def _base_of(loaded: RetrievalContext, name: str) -> str:
-    return next((setup.base for setup in loaded.setups if setup.name == name), "")
 
 
 def _reranked(
