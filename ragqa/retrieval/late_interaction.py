@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from ragqa.models.inference.pair_encoding import encodable
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
+from ragqa.types import Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
 OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
@@ -39,21 +39,6 @@ RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers 
 Scores = npt.NDArray[np.float32]
 
 
-class TokenEncoder(Protocol):
-    """Texts to one vector per token: `LateEncoder`."""
-
-    @property
-    def info(self) -> ModelInfo: ...
-
-    def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
-        """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1."""
-        ...
-
-    def encode_query(self, text: str) -> FloatMatrix:
-        """For a question: float32 of shape (n_tokens, dimension), rows of length 1."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenVectors:
     """Token vectors of the different texts, and which of them each passage has; see `LATE_FILES`."""
@@ -67,7 +52,7 @@ class LateInteraction(CorpusRanker):
     """Ranks every passage by MaxSim."""
 
     def __init__(
-        self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: TokenEncoder
+        self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: LateEncoder
     ) -> None:
         super().__init__("late", passages, order, hidden)
         self._tokens = tokens
@@ -102,7 +87,7 @@ class LateRescorer(LateInteraction):
         passages: Sequence[Passage],
         order: Positions,
         hidden: Mask,
-        encoder: TokenEncoder,
+        encoder: LateEncoder,
         position_of: Mapping[str, int],
     ) -> None:
         """As `LateInteraction`; ``position_of`` is by passage id."""
@@ -123,7 +108,7 @@ def late_retriever(
     passages: Sequence[Passage],
     order: Positions,
     hidden: Mask,
-    encoder: TokenEncoder,
+    encoder: LateEncoder,
     position_of: Mapping[str, int],
 ) -> LateInteraction:
     """One that ranks the whole corpus, or scores candidates where that has more than `RANKED_WHOLE` token vectors."""
@@ -132,7 +117,7 @@ def late_retriever(
     return LateRescorer(tokens, passages, order, hidden, encoder, position_of)
 
 
-def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> Iterator[tuple[int, int]]:
+def save_tokens(texts: Sequence[str], encoder: LateEncoder, folder: Path) -> Iterator[tuple[int, int]]:
     """Writes `LATE_FILES`: the token vectors of these texts, batch by batch; yields (done, total) different texts.
 
     Equal texts are encoded once, so that they tie exactly. A text without a token has one vector of zeros. Raises

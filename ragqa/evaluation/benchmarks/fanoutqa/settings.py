@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, TypeAlias
 
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
@@ -69,19 +69,7 @@ class LeaderboardSetting(StrEnum):
     EVIDENCE_PROVIDED = "evidence-provided"
 
 
-class Solver(Protocol):
-    """One setting, ready to answer. Threads share it."""
-
-    @property
-    def setting(self) -> LeaderboardSetting: ...
-
-    def solve(self, question: FanOutQuestion) -> Solved:
-        """The answer and the steps that led to it. Raises GenerationError, or CorpusError where pages fail."""
-        ...
-
-    def described(self) -> dict[str, Any]:
-        """What decides an answer besides model and question, for the run's stamp."""
-        ...
+Solver: TypeAlias = "ClosedBook | EvidenceProvided | OpenBook"  # one setting, ready to answer; threads share it
 
 
 def generation_for(config: GenerationConfig, max_tokens: int = MAX_ANSWER_TOKENS) -> GenerationConfig:
@@ -135,13 +123,14 @@ class ClosedBook:
     config: GenerationConfig
 
     def solve(self, question: FanOutQuestion) -> Solved:
-        """See `Solver`."""
+        """The answer and the steps that led to it. Raises GenerationError, or CorpusError where pages fail."""
         asking = Asking(self.client, self.config, "closed_book")
         code = code_of([question.question.text])
         text, note = asking.ask(code, frame("question", code, question.question.text))
         return asking.answer(self.setting, text, note), ()
 
     def described(self) -> dict[str, Any]:
+        """What decides an answer besides model and question, for the run's stamp."""
         return {"prompt": prompt_version("closed_book").version}
 
 
@@ -160,7 +149,7 @@ class EvidenceProvided:
         check_context(self.context_tokens)
 
     def solve(self, question: FanOutQuestion) -> Solved:
-        """See `Solver`; a page that the source does not have is left out and noted as a step."""
+        """See `ClosedBook`; a page that the source does not have is left out and noted as a step."""
         pages: list[tuple[str, str]] = []
         steps: list[dict[str, Any]] = []
         for evidence in question.evidence:
@@ -227,7 +216,7 @@ class OpenBook:
             raise ConfigError(msg)
 
     def solve(self, question: FanOutQuestion) -> Solved:
-        """See `Solver`."""
+        """See `ClosedBook`."""
         asking = Asking(self.client, self.config, "open_book")
         asked = question.question.text
         results = [] if self.max_searches else [_result(asked, self.search.once(asked))]
