@@ -13,7 +13,6 @@ run's journal keeps them, so that a run that was killed continues after the last
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
+from ragqa.infra.files import sha256_of
 from ragqa.infra.journal import digest
 from ragqa.infra.version import __version__
 from ragqa.settings.paths import Paths
@@ -281,7 +281,6 @@ def _named(place: str | Path) -> str:
     if path.is_dir():
         return str(path.resolve())
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise CorpusError(f"{path} cannot be read ({error.strerror or error}); choose another file") from error

@@ -33,6 +33,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragqa.english.words import Analyser, analyser_named
 from ragqa.errors import IndexMismatchError
+from ragqa.infra.files import sha256_of
 from ragqa.plugins.registry import RETRIEVERS, entry_points_of
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 
@@ -246,7 +247,7 @@ def describe_files(
     paths = (*folder.glob(f"{FURTHER}/*/*"), folder / REFERENCES)
     found = (path.relative_to(folder).as_posix() for path in paths if path.is_file())
     return tuple(
-        FileEntry(path, (folder / path).stat().st_size, sha256_of_file(folder / path))
+        FileEntry(path, (folder / path).stat().st_size, sha256_of(folder / path))
         for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found, engine=engine)
     )
 
@@ -319,7 +320,7 @@ def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = fl
             yield f"{entry.path} is missing"
         elif (size := path.stat().st_size) != entry.size_bytes:
             yield f"{entry.path} has {size:,} bytes, expected {entry.size_bytes:,}"
-        elif (hashed := hashed + size) <= max_hashed_bytes and (found := sha256_of_file(path)) != entry.sha256:
+        elif (hashed := hashed + size) <= max_hashed_bytes and (found := sha256_of(path)) != entry.sha256:
             yield f"{entry.path} was changed after the index was built (sha256 {found}, expected {entry.sha256})"
 
 
@@ -337,9 +338,3 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 def _digest(fields: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
-def sha256_of_file(path: Path) -> str:
-    """Of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

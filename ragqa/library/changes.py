@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -191,13 +191,10 @@ def stale(record: AnswerRecord, index: Index, reread: Rereading | None = None) -
             found.append(PassageChange(passage.passage_id, passage.number, passage.text, now))
     if found:
         documents = {one.passage_id: one.document_id for one in record.passages}
-        texts = {(one.document_id, one.text) for one in _of(index.passages, set(documents.values()))}
+        own = set(documents.values())
+        texts = {(one.document_id, one.text) for one in index.passages if one.document_id in own}
         found = [one for one in found if (documents[one.passage_id], one.before) not in texts]
     return tuple(found)
-
-
-def _of(passages: Iterable[Passage], documents: set[str]) -> Iterable[Passage]:
-    return (one for one in passages if one.document_id in documents)
 
 
 def stale_words(changes: Sequence[PassageChange]) -> str:

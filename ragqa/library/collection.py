@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -31,7 +30,7 @@ from typing import Any, Final
 from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.errors import CorpusError
 from ragqa.index.folders import check_name
-from ragqa.infra.files import locked, write_whole
+from ragqa.infra.files import locked, sha256_of, write_whole
 from ragqa.library.names import free_name
 
 CATALOGUE: Final = "library.json"
@@ -356,12 +355,6 @@ def writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         msg = f"{folder} cannot be written ({error.strerror or error}); make room, or set RAGQA_HOME"
         raise CorpusError(msg) from error
-
-
-def sha256_of(path: Path) -> str:
-    """Of the file's bytes, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def now() -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -170,11 +171,9 @@ def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
     collection = collection_of(corpus, library)
     if collection is None:
         return None
-    try:
+    with suppress(CorpusError):
         catalogue = collection.read()
-    except CorpusError:
-        return None
-    for one in catalogue.documents:
-        if one.document_id == document_id and (catalogue.indexed or {}).get(document_id) == one.sha256:
-            return collection.path_of(one)
+        for one in catalogue.documents:
+            if one.document_id == document_id and (catalogue.indexed or {}).get(document_id) == one.sha256:
+                return collection.path_of(one)
     return None

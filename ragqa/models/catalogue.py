@@ -7,7 +7,6 @@ run by ragqa.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import ConfigError, ModelError
+from ragqa.infra.files import sha256_of
 
 LIBRARY: Final = "xllamacpp"  # imported by the model's own process only
 _MAGIC: Final = b"GGUF"
@@ -201,12 +201,6 @@ def check_file(model: LocalModel, file: Path) -> None:
 def noted_file(file: Path) -> Path:
     """Where the digest found once is noted."""
     return file.with_name(file.name + ".checked")
-
-
-def sha256_of(file: Path) -> str:
-    """In hexadecimal."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _noted(file: Path) -> Any:  # noqa: ANN401 - whatever is in that file

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from ragqa.errors import ModelError
-from ragqa.infra.files import flush_open, locked, move, write_whole
-from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file, sha256_of
+from ragqa.infra.files import flush_open, locked, move, sha256_of, write_whole
+from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file
 from ragqa.models.hub import TIMEOUT_SECONDS
 
 Report = Callable[[str, int], None]  # what is done, and how many bytes of the file are here

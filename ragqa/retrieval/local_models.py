@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import RecentResults
+from ragqa.infra.files import sha256_of
 from ragqa.models import ADAPTERS, check_model, resolve_model
 from ragqa.models.inference.torch_engine import quiet_transformers
 from ragqa.types import ModelInfo
@@ -120,8 +121,7 @@ def _joined(digests: list[str]) -> str:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         msg = f"the weights {path} cannot be read ({error.strerror}); check the file's permissions"
         raise ModelError(msg) from error
