@@ -242,8 +242,7 @@ class Plan:
             if self.makes(row):
                 n_made += 1
                 yield row
-        for row in self._alike(wanted - n_made):
-            yield row
+        yield from self._alike(wanted - n_made)
 
     def _alike(self, wanted: int) -> Iterator[Row]:
         of_topic: defaultdict[str, list[int]] = defaultdict(list)

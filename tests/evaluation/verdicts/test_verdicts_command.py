@@ -10,12 +10,11 @@ from ragqa.cli import app
 from ragqa.errors import ConfigError
 from ragqa.evaluation.run import run
 from ragqa.index import build_index, open_index
-from ragqa.loading import Models
 from ragqa.pipeline import assemble
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import NliProbabilities
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeEncoder, FakeNli, fake_models
 from tests.support.openai_server import OpenAIServer, answer
 
 RULES = """# Rules
@@ -59,9 +58,7 @@ def nli(indexes, monkeypatch):
     monkeypatch.setattr(
         verdicts,
         "pipeline_for",
-        lambda config, paths: assemble(
-            config, open_index(config.index, paths.indexes), Models(FakeEncoder(), model, model, FakeObligations())
-        ),
+        lambda config, paths: assemble(config, open_index(config.index, paths.indexes), fake_models(model)),
     )
     return model
 
