@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from ragqa.cli.options import built
-from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout, tracked
 from ragqa.cli.rankings import fused_rankings, reranked_results
 from ragqa.cli.train_ranking import Questions, asked_index, cut, ranker
 from ragqa.cli.train_verdicts import verdicts
@@ -306,11 +306,8 @@ def verifier(
         first, (train, held_out) = gather_first(sources), gather_claims(sources)
         unlabelled = gather_unlabelled(sources) if teacher else []
     if unlabelled:
-        with progress_bar() as bar:
-            steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
-            train += chain.from_iterable(
-                bar.track(steps, total=-(-len(unlabelled) // PER_STEP), description="Teaching")
-            )
+        steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
+        train += chain.from_iterable(tracked(steps, -(-len(unlabelled) // PER_STEP), "Teaching"))
     stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
     training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
     last = _shown(train_nli(training, train, held_out, out, first))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import plain, print_table, progress_bar, stderr, stdout
+from ragqa.cli.output import plain, print_table, stderr, stdout, tracked
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written
@@ -37,8 +37,7 @@ def verdicts(
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring_with(scoring_from_env(), verdict=verdict_model), Paths.from_env())
     passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
-    with progress_bar() as bar:
-        cases = list(chain.from_iterable(bar.track(cases_of(passages, scorer), total=len(passages))))
+    cases = list(chain.from_iterable(tracked(cases_of(passages, scorer), len(passages))))
     now, apart = calibration_of(scorer.config.verdict_model), out_of_fold(cases, parts)
     best = chosen(cases, apart)
     rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
