@@ -85,5 +85,4 @@ former_names.install()
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the attribute may be any public name
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    msg = f"module 'ragqa' has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module 'ragqa' has no attribute {name!r}")

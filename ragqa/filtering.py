@@ -258,9 +258,7 @@ def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:
     """The selection with these of the dropped passages kept as well, in their places in the ranking."""
     added = [
         replace(
-            other,
-            drop=None,
-            explanation=f"kept: it holds a sentence of the answer; by the filter {other.explanation}",
+            other, drop=None, explanation=f"kept: it holds a sentence of the answer; by the filter {other.explanation}"
         )
         for other in selection.dropped
         if other.passage.passage_id in passage_ids

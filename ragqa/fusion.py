@@ -52,11 +52,10 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
     raw = [scores[hit.passage.passage_id] for hit in read]
     wrong = next((score for score in raw if not math.isfinite(score)), None)
     if wrong is not None:
-        msg = (
+        raise ModelError(
             f"expected finite scores from the reranker {config.model!r}, found {wrong}; check its files, or leave the "
             "reranker out"
         )
-        raise ModelError(msg)
     ids = [hit.passage.passage_id for hit in read]
     normalised = dict(zip(ids, min_max_norm(raw), strict=True))
     by_itself = sorted(range(len(ids)), key=lambda n: -raw[n])  # stable
@@ -104,11 +103,10 @@ def _parts(ranking: Ranking, config: FusionConfig) -> Mapping[str, ScorePart]:
     """What this retriever contributes to each of its hits, by passage id."""
     for hit in ranking.hits:
         if not math.isfinite(hit.score):
-            msg = (
+            raise IndexingError(
                 f"expected finite scores from retriever {ranking.retriever!r}, found {hit.score} for passage "
                 f"{hit.passage.passage_id!r}; check the index with `ragqa index verify`"
             )
-            raise IndexingError(msg)
     weight = _weight(ranking, config)
     normalised = min_max_norm([hit.score for hit in ranking.hits], ranking.bounds)
     parts = {}

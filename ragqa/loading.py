@@ -120,8 +120,7 @@ def load_further(rankings: Sequence[str], paths: Paths | None = None, precision:
     """
     for name in rankings:
         if needs_no_files(name):
-            msg = f"the ranking {name!r} has no files: it works on every index; leave out --also {name}"
-            raise ConfigError(msg)
+            raise ConfigError(f"the ranking {name!r} has no files: it works on every index; leave out --also {name}")
     return {
         registry.retriever_name(ranking): _load_ranking_model(ranking, paths, precision)
         for ranking in rankings

@@ -7,7 +7,7 @@ a pipeline, `load_pipeline` loads the objects first; which part a name means is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError, QuestionError
@@ -64,7 +64,7 @@ class Pipeline:
         """
         question = clean_question(question)
         generator = self._generator_of(question)
-        recorder = Recorder(question, self.config, self.index.manifest, self.infos, self.records)
+        recorder = Recorder(question, self.config, asdict(self.index.manifest), self.infos, self.records)
         with recorder.storing_failures():
             for event in self._stages(question, generator):
                 recorder.observe(event)
@@ -156,23 +156,19 @@ def clean_question(question: Question) -> Question:
     text = " ".join(_clean(question.text).split())
     given = "\n".join(" ".join(line.split()) for line in _clean(question.given).split("\n")).strip()
     if question.given and not given:
-        msg = "The text to check is empty; paste a sentence or more, or choose one of the examples."
-        raise QuestionError(msg)
+        raise QuestionError("The text to check is empty; paste a sentence or more, or choose one of the examples.")
     if not text and not given:
-        msg = "The question is empty; type a question, or choose one of the examples."
-        raise QuestionError(msg)
+        raise QuestionError("The question is empty; type a question, or choose one of the examples.")
     if len(text) > MAX_QUESTION_CHARS:
-        msg = (
+        raise QuestionError(
             f"The question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} can be asked. "
             "Shorten it to the question itself."
         )
-        raise QuestionError(msg)
     if len(given) > MAX_TEXT_CHARS:
-        msg = (
+        raise QuestionError(
             f"The text has {len(given):,} characters; at most {MAX_TEXT_CHARS:,} can be checked at once. "
             "Check it in parts."
         )
-        raise QuestionError(msg)
     return replace(question, text=text, given=given)
 
 
@@ -199,11 +195,10 @@ def assemble(
     fusion = fitting_fusion(config.fusion, (*manifest.retrievers, *names), manifest.encoder, manifest.name)
     idle = [name for name in names if name in manifest.retrievers or not fusion.weights.get(name)]
     if idle:
-        msg = (
+        raise ConfigError(
             f"the retriever {idle[0]!r} needs a name of its own and a weight, as in "
             f"FusionConfig.of(bm25=3, {idle[0]}=1); the weights are of {', '.join(fusion.weights)}"
         )
-        raise ConfigError(msg)
     named = {name: weight for name, weight in fusion.weights.items() if name not in names}
     of_index = retrievers_for(index, models.encoder, config.retrieval, models.further)
     return Pipeline(
@@ -254,11 +249,10 @@ def _second(config: Config) -> SecondOpinions | None:
     if config.scoring.verifier == "model":
         return None
     if not (has_llm() or config.generation.local_model):
-        msg = (
+        raise ConfigError(
             f"verdicts by {config.scoring.verifier!r} ask a language model, found none: set OPENAI_API_KEY, "
             "OPENAI_BASE_URL or RAGQA_LOCAL_MODEL, or choose --verifier model"
         )
-        raise ConfigError(msg)
     from ragqa.generation.llm.client import ChatClient
     from ragqa.generation.second_opinion import SecondOpinions  # what few pipelines need
 

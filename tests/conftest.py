@@ -65,6 +65,21 @@ def _clean_environment(monkeypatch, homes):
     monkeypatch.setenv("RAGQA_HOME", str(home))
 
 
+@pytest.fixture
+def ended(monkeypatch, capsys):
+    """What ``ragqa`` with these arguments prints, as ``out`` and ``err``, where it ends with this code."""
+    from ragqa.cli import main
+
+    def run(*arguments, code=0):
+        monkeypatch.setattr("sys.argv", ["ragqa", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert (end.value.code or 0) == code
+        return capsys.readouterr()
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     if not DATA.is_dir():

@@ -26,12 +26,7 @@ def test_weighted_sum_is_written_out_arithmetic():
     fused = fuse([bm25, dense], FusionConfig.of(bm25=0.6, dense=0.4))
     by_id = {hit.passage.passage_id: hit.score for hit in fused.hits}
     assert by_id == pytest.approx(
-        {
-            "a": 0.6 * 1.0,
-            "b": 0.6 * (5 - 1) / (9 - 1) + 0.4 * 1.0,
-            "c": 0.0,
-            "d": 0.4 * (0.6 - 0.4) / (0.8 - 0.4),
-        }
+        {"a": 0.6 * 1.0, "b": 0.6 * (5 - 1) / (9 - 1) + 0.4 * 1.0, "c": 0.0, "d": 0.4 * (0.6 - 0.4) / (0.8 - 0.4)}
     )
     assert [hit.passage.passage_id for hit in fused.hits] == ["b", "a", "d", "c"]
 

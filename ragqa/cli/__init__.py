@@ -129,8 +129,7 @@ def _check_arguments(arguments: list[str]) -> None:
     """Raises ConfigError for what no file, record or question can be called."""
     for argument in arguments:
         if any("\ud800" <= letter <= "\udfff" for letter in argument):
-            msg = f"expected arguments in UTF-8, found {argument[:60]!a}; type it again"
-            raise ConfigError(msg)
+            raise ConfigError(f"expected arguments in UTF-8, found {argument[:60]!a}; type it again")
 
 
 def _fail(error: RagqaError) -> None:

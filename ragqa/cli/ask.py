@@ -120,11 +120,9 @@ def _check_batch(
     if batch and out and not (question or follow or as_json):
         return
     if batch:
-        msg = "--batch expects --out and no question, --follow or --json; name the file for its answers"
-        raise ConfigError(msg)
+        raise ConfigError("--batch expects --out and no question, --follow or --json; name the file for its answers")
     if out or column:
-        msg = "--out and --column are of a questionnaire, got no --batch; name the file of questions"
-        raise ConfigError(msg)
+        raise ConfigError("--out and --column are of a questionnaire, got no --batch; name the file of questions")
     if not question.strip():
         msg = "The question is empty; put one in quotes behind the command, or name a file of questions: --batch"
         raise ConfigError(msg)

@@ -29,8 +29,7 @@ def verify(
     log = _log()
     found = log.verify(anchor, *noted(anchors or anchor_place()))
     if found.broken:
-        msg = f"{log.folder}: {found.broken}. The {found.entries:,} entries before it are intact."
-        raise RecordError(msg)
+        raise RecordError(f"{log.folder}: {found.broken}. The {found.entries:,} entries before it are intact.")
     typer.echo(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}")
 
 

@@ -108,10 +108,7 @@ def show(case_id: CaseId, as_json: AsJson = False) -> None:
 @app.command()
 def add(
     case_id: CaseId,
-    ref: Annotated[
-        str,
-        typer.Argument(metavar="ITEM", help=f"{FORMS}; an ID alone is a record's."),
-    ],
+    ref: Annotated[str, typer.Argument(metavar="ITEM", help=f"{FORMS}; an ID alone is a record's.")],
     who: As = "",
 ) -> None:
     """Add an item: a record of a question or check, a document, a row of a register, a gap run."""

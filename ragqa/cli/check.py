@@ -44,8 +44,7 @@ def _texts(file: str, question: str) -> list[Question]:
     if path.suffix.lower() in {".json", ".jsonl"}:
         items = [item for item in read_answers(path).items if not item.skipped]
         if not items:
-            msg = f"{path.name} holds no answer; expected a text in 'Answer' of at least one item"
-            raise QuestionError(msg)
+            raise QuestionError(f"{path.name} holds no answer; expected a text in 'Answer' of at least one item")
         return [Question(question or item.question, item.question_id, given=item.answer) for item in items]
     try:
         if file == "-" or kind_of(file) in {"text", ""}:

@@ -13,7 +13,7 @@ import typer
 from ragqa.cli.ask import with_preset
 from ragqa.cli.benchmarks import CARRIED_OUT, command_of, draw, further_command, plain_values, shaped, watched
 from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
-from ragqa.cli.output import plain, print_json, print_table, progress_bar, stderr, stdout
+from ragqa.cli.output import plain, print_json, print_table, stderr, stdout, tracked
 from ragqa.corpus.questions import load_questions
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Option, Settings
@@ -38,7 +38,7 @@ from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.documents import recovered
 from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import Report
-from ragqa.lab.measures import measure_speed, summarise
+from ragqa.evaluation.speed import measure_speed, summarise
 from ragqa.models.inference.precision import timings
 from ragqa.pipeline import assemble, load_pipeline
 from ragqa.plugins.registry import needs_language_model
@@ -77,8 +77,7 @@ def ablation(**given: Any) -> None:  # noqa: ANN401 - typer passes what the opti
     """
     study, out, restart, as_json = (given.pop(name) for name in ("study", "out", "restart", "json"))
     if study not in set(Study):
-        msg = f"the study must be one of {', '.join(Study)}, got {study!r}; correct it and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"the study must be one of {', '.join(Study)}, got {study!r}; correct it and try again")
     settings = BENCHMARK.settings(**plain_values(given))
     chosen = variants(Study(study), config_of(settings, Paths.from_env()))
     _check_server(chosen)
@@ -118,11 +117,10 @@ def _check_server(chosen: Sequence[Variant]) -> None:
     """Raises ConfigError before anything is loaded where a run needs a language model and none is configured."""
     asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
     if asking and not has_llm():
-        msg = (
+        raise ConfigError(
             f"{', '.join(asking)}: expected a language model, found neither OPENAI_API_KEY nor OPENAI_BASE_URL in the "
             "environment; set one of them and try again"
         )
-        raise ConfigError(msg)
 
 
 def _run_all(chosen: Sequence[Variant], settings: Settings, out: Path, *, restart: bool) -> list[LoadedRun]:
@@ -183,12 +181,8 @@ def speed(
         if selection:  # the direct writer weighs sentences before it is told what is selected
             config = replace(config, generation=replace(config.generation, generator="none"))
         pipeline = load_pipeline(config, Paths.from_env(), recording=False)
-    rows = []
-    with progress_bar() as bar:
-        task = bar.add_task("Answering", total=len(gold))
-        for row in measure_speed(pipeline, [item.question for item in gold], selection_only=selection):
-            rows.append(row)
-            bar.advance(task)
+    steps = measure_speed(pipeline, [item.question for item in gold], selection_only=selection)
+    rows = tracked(steps, len(gold), "Answering")
     print_table(
         f"{config.index}{f', {preset}' if preset else ''}: {len(rows)} questions",
         ("what", "median", "99th percentile", "maximum"),

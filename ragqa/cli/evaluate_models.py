@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 
-from ragqa.cli.output import PrecisionChoice, plain, print_json, print_table, progress_bar, stderr, stdout
+from ragqa.cli.output import PrecisionChoice, counted, plain, print_json, print_table, stderr, stdout, tracked
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
@@ -37,12 +36,10 @@ from ragqa.lab.training.claim_verdicts import GAP_LABELS, Rates, claim_rates, ju
 from ragqa.lab.training.nli import PairReport, evaluate_pairs
 from ragqa.lab.training.obligations import held_out_sentences, measure_obligations
 from ragqa.loading import load_nli, load_obligations, load_scorer
-from ragqa.plugins.protocols import NliModel
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Verdict
-from ragqa.types.streams import returned
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
 Precision = Annotated[PrecisionChoice | None, typer.Option(help="Precision of the NLI model.")]
@@ -72,8 +69,10 @@ def nli(
     with stderr().status("Loading the model"):
         scoring = _scoring(model, precision)
         entailment = load_nli(scoring.entailment_model, scoring.precision)
-    with progress_bar() as bar:
-        reports = [_measured(bar, entailment, of_set, name) for name, of_set in sets.items()]
+    reports = [
+        counted(evaluate_pairs(entailment, of_set, name), len(of_set), plain(Path(name).name).plain)
+        for name, of_set in sets.items()
+    ]
     if as_json:
         print_json([_pair_figures(report) for report in reports])
         return
@@ -95,9 +94,7 @@ def agreement(
     scoring = replace(scoring, verdict_model=scoring.entailment_model)  # no verdict is asked for
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring)
-    with progress_bar() as bar:
-        found = measures.score_published(scorer, published, scoring.sentence_splitter)
-        rows = list(bar.track(found, total=len(published), description="Scoring"))
+    rows = tracked(measures.score_published(scorer, published, scoring.sentence_splitter), len(published), "Scoring")
     parts = measures.agreement(rows)
     if as_json:
         print_json({"parts": [asdict(p) for p in parts], "cases": [asdict(r) for r in rows]})
@@ -159,10 +156,8 @@ def citations(
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring, Paths.from_env())
     groups = citation_groups()
-    with progress_bar() as bar:
-        steps = measures.check_groups(groups, passages, scorer)
-        n_sentences = sum(len(group.sentences) for group in groups)
-        checked = list(bar.track(steps, total=n_sentences, description="Checking"))
+    n_sentences = sum(len(group.sentences) for group in groups)
+    checked = tracked(measures.check_groups(groups, passages, scorer), n_sentences, "Checking")
     found = measures.citation_report(checked)
     if as_json:
         typer.echo(json.dumps(_citations_json(found, checked), indent=2, ensure_ascii=False))
@@ -177,8 +172,7 @@ def citations(
 
 def claims(
     file: Annotated[
-        Path,
-        typer.Argument(help="claims.jsonl or gaps.jsonl of RAGQA_DATA/claims, or one like it; or WiCE's claims."),
+        Path, typer.Argument(help="claims.jsonl or gaps.jsonl of RAGQA_DATA/claims, or one like it; or WiCE's claims.")
     ],
     verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
     fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold of claims or rules.")] = None,
@@ -194,18 +188,17 @@ def claims(
     if kind == "wice":
         _wice(file, scorer, limit, as_json=as_json)
         return
-    with progress_bar() as bar:
-        if kind == "gaps":
-            gaps = [gap for gap in read_gaps(file) if fold in (None, fold_of(gap.id))][:limit]
-            policies = list(chain.from_iterable(bar.track(judge_gaps(gaps, scorer), total=len(gaps))))
-            rates, labels = policy_rates(policies), GAP_LABELS
-            partly = [one.named for one in policies if one.policy.label == "partly"]
-            note = f"missing part named in {sum(partly)} of {len(partly)} partly covered"
-        else:
-            passages = [one for one in read_labelled_claims(file) if fold in (None, fold_of(one.id))][:limit]
-            judged = list(chain.from_iterable(bar.track(judge_claims(passages, scorer), total=len(passages))))
-            rates = claim_rates(judged)
-            note = f"not sure: {sum(one.verdict.unsure for one in judged)} of {len(judged)}"
+    if kind == "gaps":
+        gaps = [gap for gap in read_gaps(file) if fold in (None, fold_of(gap.id))][:limit]
+        policies = list(chain.from_iterable(tracked(judge_gaps(gaps, scorer), len(gaps))))
+        rates, labels = policy_rates(policies), GAP_LABELS
+        partly = [one.named for one in policies if one.policy.label == "partly"]
+        note = f"missing part named in {sum(partly)} of {len(partly)} partly covered"
+    else:
+        passages = [one for one in read_labelled_claims(file) if fold in (None, fold_of(one.id))][:limit]
+        judged = list(chain.from_iterable(tracked(judge_claims(passages, scorer), len(passages))))
+        rates = claim_rates(judged)
+        note = f"not sure: {sum(one.verdict.unsure for one in judged)} of {len(judged)}"
     figures = _rates_json(rates, note) | {"model": scorer.verdicts.info.name, "fold": fold}
     if out:
         write_whole(out, [json.dumps(figures, indent=1) + "\n"])
@@ -236,9 +229,7 @@ def _print_rates(rates: Rates, labels: Sequence[str], title: str, note: str) -> 
 
 def _wice(file: Path, scorer: RepassScorer, limit: int | None, *, as_json: bool) -> None:
     labelled = read_claims(file)[:limit]
-    with progress_bar() as bar:
-        steps = measures.check_claims(labelled, scorer)
-        checked = list(bar.track(steps, total=len(labelled), description="Checking"))
+    checked = tracked(measures.check_claims(labelled, scorer), len(labelled), "Checking")
     raw = {Verdict.SUPPORTED, Verdict.DISPUTED}
     found = {
         "verdicts": [(one.claim.is_supported, one.verdict is Verdict.SUPPORTED) for one in checked],
@@ -256,11 +247,6 @@ def _wice(file: Path, scorer: RepassScorer, limit: int | None, *, as_json: bool)
     title = f"{len(checked)} claims, {scorer.verdicts.info.name}"
     print_table(title, ("", "balanced accuracy", "supported", "else"), cells)
     stdout().print("Share called supported: of supported claims, and of all others.", style="dim")
-
-
-def _measured(bar: Progress, model: NliModel, pairs: Sequence[LabelledPair], name: str) -> PairReport:
-    task = bar.add_task(plain(Path(name).name).plain, total=len(pairs))
-    return returned(evaluate_pairs(model, pairs, name), lambda done: bar.update(task, completed=done))
 
 
 def _scoring(model: str, precision: PrecisionChoice | None, coverage_model: str = "") -> ScoringConfig:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import FittedTable, plain, progress_bar, stderr, stdout
+from ragqa.cli.output import FittedTable, counted, plain, stderr, stdout
 from ragqa.cli.register import SHOWN, part_of
 from ragqa.index import open_index
 from ragqa.infra.journal import held
@@ -23,7 +23,7 @@ from ragqa.library.register import Obligation, register
 from ragqa.library.register_store import Register, load, renewed
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
-from ragqa.types.streams import returned
+from ragqa.types.streams import mapped
 
 
 def gaps(
@@ -83,10 +83,8 @@ def _run(store: GapStore, found: Register, rows: Sequence[Obligation], policies:
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(config, paths, recording=False)
     against = Policies(pipeline.index.passages, pipeline.search)
-    with progress_bar() as bar:
-        task = bar.add_task("Rows", total=len(rows))
-        events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring))
-        return returned(events, lambda event: bar.update(task, completed=event.done))
+    events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring))
+    return counted(mapped(events, lambda event: event.done), len(rows), "Rows")
 
 
 def _table(run: GapRun) -> FittedTable:

@@ -21,15 +21,8 @@ from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
 from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.errors import ConfigError
-from ragqa.index import (
-    BuildProgress,
-    build_events,
-    delete_index,
-    index_info,
-    list_indexes,
-    verify_index,
-)
-from ragqa.index.engine import KIND
+from ragqa.index import BuildProgress, build_events, delete_index, index_info, list_indexes, verify_index
+from ragqa.index.engine import check_engine
 from ragqa.index.manifest import Manifest
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache
@@ -40,7 +33,6 @@ from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
 from ragqa.plugins.protocols import Encoder
 from ragqa.plugins.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
-from ragqa.retrieval.milvus.client import Milvus
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
@@ -63,15 +55,6 @@ def open_source(
     return open_pages(
         source, read_titles(titles), paths.wiki_pages, as_of=as_of or None, book=book, max_tokens=chunk_max_tokens
     )
-
-
-def _check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors) -> None:
-    """Raises ConfigError, IndexingError unless both are empty or the engine answers and makes such vectors."""
-    if engine not in {"", KIND} or bool(engine) != bool(uri):
-        msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
-        raise ConfigError(msg)
-    if engine:
-        Milvus(uri, "").check(vectors)
 
 
 app = typer.Typer(help="Build and manage indexes.", no_args_is_help=True)
@@ -98,26 +81,19 @@ def build(
         str, typer.Option(help="Folder or file of documents, dump or ZIM file; the address of an api.php or of Kiwix.")
     ],
     corpus_format: Annotated[
-        str | None,
-        typer.Option("--format", help=f"Corpus format: {listed(CORPUS_FORMATS)}; detected by default."),
+        str | None, typer.Option("--format", help=f"Corpus format: {listed(CORPUS_FORMATS)}; detected by default.")
     ] = None,
     analyser: Annotated[
         str, typer.Option(help=f"Analyser: {', '.join(ANALYSERS)}; default: by the corpus format.")
     ] = "",
     encoder_name: Annotated[
-        str,
-        typer.Option(
-            "--encoder",
-            help=f"Encoder: {listed(ENCODERS)}; +FOLDER: an adapter; none: no vectors.",
-        ),
+        str, typer.Option("--encoder", help=f"Encoder: {listed(ENCODERS)}; +FOLDER: an adapter; none: no vectors.")
     ] = IndexingConfig().encoder,
     precision: Annotated[
-        PrecisionChoice,
-        typer.Option(help="Encoder precision; auto: the faster one on this machine."),
+        PrecisionChoice, typer.Option(help="Encoder precision; auto: the faster one on this machine.")
     ] = PrecisionChoice.AUTO,
     vectors: Annotated[
-        str,
-        typer.Option(help="Kind of FAISS index: Flat is exact, IVF4096,SQ8 quick from 200,000 passages; HNSW32, …"),
+        str, typer.Option(help="Kind of FAISS index: Flat is exact, IVF4096,SQ8 quick from 200,000 passages; HNSW32, …")
     ] = IndexingConfig().vectors,
     engine: EngineKind = "",
     uri: Uri = "",
@@ -143,13 +119,12 @@ def build(
         msg = f"--format must be one of {listed(CORPUS_FORMATS)}, got {corpus_format!r}; correct it and try again"
         raise ConfigError(msg)
     analyser_named(analyser)
-    _check_engine(engine, uri, vectors)
+    check_engine(engine, uri, vectors)
     paths = Paths.from_env()
     if collection_of(name, paths.library):
-        msg = (
+        raise ConfigError(
             f"{name!r} is a collection of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         )
-        raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
@@ -211,7 +186,7 @@ def add(
     The index keeps its engine and its further rankings. Without documents, `--also` adds a ranking.
     """
     IndexingConfig(rankings=tuple(also or ()))
-    _check_engine(engine, uri)
+    check_engine(engine, uri)
     paths = Paths.from_env()
     collection = collection_of(name, paths.library) if files else _collection(name, paths)
     if collection is None:

@@ -38,9 +38,7 @@ class Component:
         return f"pkg:pypi/{self.name}@{self.version}"
 
 
-def licences(
-    sbom: Annotated[Path | None, typer.Option(help="File to write as CycloneDX 1.6 JSON.")] = None,
-) -> None:
+def licences(sbom: Annotated[Path | None, typer.Option(help="File to write as CycloneDX 1.6 JSON.")] = None) -> None:
     """What ragqa needs as it is installed here, with the licences that each package states."""
     parts = parts_of(_OURS)
     if sbom:
@@ -82,7 +80,7 @@ def _wanted(one: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, fr
         asked = _WANTED.match(requirement)
         if asked and set(_EXTRA.findall(marker)) <= extras:
             more = frozenset(filter(None, (extra.strip() for extra in (asked[2] or "").split(","))))
-            yield _plain(asked[1]), more
+            yield re.sub(r"[-_.]+", "-", asked[1]).lower(), more
 
 
 def _is_here(name: str) -> bool:
@@ -91,10 +89,6 @@ def _is_here(name: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _part(one: Distribution, name: str, needs: tuple[str, ...]) -> Component:
@@ -122,10 +116,10 @@ def bill(parts: dict[str, Component]) -> dict[str, Any]:
         {"type": "machine-learning-model", "bom-ref": f"model:{name}", "name": name, "version": ours.version}
         for name in EMBEDDED
     ]
-    needs = [
-        {"ref": one.purl, "dependsOn": [*(parts[name].purl for name in one.needs), *_models_of(one)]}
-        for one in parts.values()
+    needs: list[dict[str, Any]] = [
+        {"ref": one.purl, "dependsOn": [parts[name].purl for name in one.needs]} for one in parts.values()
     ]
+    needs[0]["dependsOn"] += [model["bom-ref"] for model in models]
     body = {
         "metadata": {"component": _component(ours, "application")},
         "components": [*(_component(one, "library") for one in rest), *models],
@@ -134,10 +128,6 @@ def bill(parts: dict[str, Component]) -> dict[str, Any]:
     number = uuid5(NAMESPACE_URL, json.dumps(body, sort_keys=True))
     head = {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": f"urn:uuid:{number}", "version": 1}
     return head | body
-
-
-def _models_of(one: Component) -> list[str]:
-    return [f"model:{name}" for name in EMBEDDED] if one.name == _OURS else []
 
 
 def _component(one: Component, kind: str) -> dict[str, Any]:

@@ -10,8 +10,7 @@ def mcp() -> None:
     try:
         from ragqa.server.api.tools import tools_server
     except ImportError as error:
-        msg = f"expected the package mcp, found none ({error}); install ragqa[mcp]"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"expected the package mcp, found none ({error}); install ragqa[mcp]") from error
     from ragqa.server.api.local import LocalBackend
 
     tools_server(LocalBackend()).run("stdio")

@@ -42,7 +42,6 @@ def memo(
         typer.echo(memo_bytes(made, ".md", template).decode(), nl=False)
         return
     if not out.parent.is_dir():
-        msg = f"--out: expected a file in a folder that exists, found {out}; name another"
-        raise ConfigError(msg)
+        raise ConfigError(f"--out: expected a file in a folder that exists, found {out}; name another")
     write_memo(made, out, template)
     stderr().print(plain(f"wrote {out}"))

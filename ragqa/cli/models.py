@@ -19,8 +19,7 @@ from ragqa.settings.config import Config, api_key, has_server
 from ragqa.settings.paths import Paths
 
 app = typer.Typer(
-    help="Models fetched onto this machine, and those of the configured server.",
-    invoke_without_command=True,
+    help="Models fetched onto this machine, and those of the configured server.", invoke_without_command=True
 )
 
 

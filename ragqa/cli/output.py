@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn, TypeVar
 
 import typer
 from rich.cells import cell_len
@@ -16,16 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ragqa.errors import (
-    AccessError,
-    ConfigError,
-    GenerationError,
-    QuestionError,
-    RagqaError,
-    RecordError,
-    ScoringError,
-)
+from ragqa.errors import AccessError, ConfigError, GenerationError, QuestionError, RagqaError, RecordError, ScoringError
 from ragqa.infra.cleaning import without_controls
+from ragqa.types.streams import returned
+
+_T = TypeVar("_T")
 
 LONGEST_WORD: Final = 12  # characters; a shorter word is never broken in a table
 
@@ -180,6 +175,19 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         console=stderr(),
     )
+
+
+def counted(steps: Generator[int, None, _T], total: int, doing: str) -> _T:
+    """What the steps return; under a bar, as each of them says how many of ``total`` are done."""
+    with progress_bar() as bar:
+        task = bar.add_task(doing, total=total)
+        return returned(steps, lambda done: bar.update(task, completed=done))
+
+
+def tracked(steps: Iterable[_T], total: int, doing: str = "Working...") -> list[_T]:
+    """All that the steps yield, counted in a bar."""
+    with progress_bar() as bar:
+        return list(bar.track(steps, total=total, description=doing))
 
 
 def fail(error: RagqaError) -> NoReturn:

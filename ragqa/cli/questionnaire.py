@@ -25,8 +25,7 @@ def answer_batch(file: Path, out: Path, column: str, config: Config) -> None:
     from ragqa.pipeline import load_pipeline
 
     if config.generation.generator == "none":
-        msg = "--batch writes answers, got the generator 'none'; choose another --generator"
-        raise ConfigError(msg)
+        raise ConfigError("--batch writes answers, got the generator 'none'; choose another --generator")
     sheet, err = Questionnaire(file, out, column), stderr()
     sheet.save()
     waiting, failed = sheet.waiting, 0

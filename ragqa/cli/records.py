@@ -12,14 +12,14 @@ import typer
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, record_table, scores_group
 from ragqa.errors import ConfigError, RecordError
-from ragqa.fusion import fuse, rerank
-from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import claims_in
 from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.settings.paths import Paths
+from ragqa.types import Selection
 from ragqa.types.scores import ScoringMode
 
 app = typer.Typer(help="Stored answers: list, show, export, copy, delete.", no_args_is_help=True)
@@ -39,11 +39,7 @@ def list_records(limit: Annotated[int, typer.Option(min=1, help="Number of recor
 def show(record_id: Annotated[str, typer.Argument(help="Record id, as listed by `ragqa records list`.")]) -> None:
     """Print a record as tables."""
     record = _store().load(record_id)
-    trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})
-    ranking = fuse(record.ranked, record.fusion)
-    if record.reranker_scores:
-        ranking = rerank(ranking, dict(record.reranker_scores), record.reranking)
-    selection = record.selection(reselected(ranking, trace, record.filtering))
+    selection = from_record(record).selection or Selection((), ())
     out = stdout()
     if found := record.question.follow_up:
         out.print(plain(f'Follows record {found.record_id}; asked as "{found.asked}".', style="dim"))
@@ -95,8 +91,7 @@ def copy(
     Keep a password in PGPASSFILE or PGPASSWORD rather than on the command line.
     """
     if source == target:
-        msg = "FROM and TO are the same store; name another"
-        raise ConfigError(msg)
+        raise ConfigError("FROM and TO are the same store; name another")
     if "://" not in source and not Path(source).expanduser().is_file():
         msg = f"there is no record file {source}; expected the records.sqlite3 of a RAGQA_HOME, or postgresql://…"
         raise RecordError(msg)
@@ -108,8 +103,7 @@ def copy(
     different = (*done.different, *other_cases)
     if different:
         first = ", ".join(different[:5])
-        msg = f"{len(different)} exist with other content and were not changed: {first}"
-        raise RecordError(msg)
+        raise RecordError(f"{len(different)} exist with other content and were not changed: {first}")
 
 
 @app.command()
@@ -129,8 +123,7 @@ def delete(
             msg = f"--before: expected a day such as 2026-01-31, found {before[:20]!r}; correct it"
             raise ConfigError(msg) from error
     if not (record_ids or who or before):
-        msg = "expected ids, --who or --before, found none; say which records are to go"
-        raise ConfigError(msg)
+        raise ConfigError("expected ids, --who or --before, found none; say which records are to go")
     store = _store()
     chosen = store.chosen(record_ids or [], who, before)
     if yes:

@@ -91,7 +91,7 @@ def part_of(
     rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
 ) -> list[Obligation]:
     """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
-    for named, has in ((document, _in_document), (chapter, _in_chapter)):
+    for named, has in ((document, lambda row, one: row.document_id == one), (chapter, _in_chapter)):
         for one in named or ():
             if not any(has(row, one) for row in rows):
                 known = ", ".join(dict.fromkeys(row.document_id for row in rows))
@@ -99,10 +99,6 @@ def part_of(
                 raise ConfigError(msg)
         rows = [row for row in rows if not named or any(has(row, one) for one in named)]
     return list(rows)
-
-
-def _in_document(row: Obligation, document: str) -> bool:
-    return row.document_id == document
 
 
 def _in_chapter(row: Obligation, chapter: str) -> bool:

@@ -11,10 +11,11 @@ import typer
 
 from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
-from ragqa.cli.rankings import Stacking, fused_rankings
+from ragqa.cli.rankings import fused_rankings
 from ragqa.errors import ConfigError
 from ragqa.evaluation.filter_measures import KEPT_FIGURES
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
+from ragqa.lab.rankings import Stacking
 from ragqa.lab.training import ranker as ranking
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.retriever import text_numbers, with_equal_gold

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.options import built
-from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout, tracked
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.answers import AnswerSources, AnswersTraining, answers_card, gather_questions, train_answers
@@ -87,8 +87,7 @@ def verdicts(
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring_with(scoring_from_env(), verdict=verdict_model), Paths.from_env())
     passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
-    with progress_bar() as bar:
-        cases = list(chain.from_iterable(bar.track(cases_of(passages, scorer), total=len(passages))))
+    cases = list(chain.from_iterable(tracked(cases_of(passages, scorer), len(passages))))
     now, apart = calibration_of(scorer.config.verdict_model), out_of_fold(cases, parts)
     best = chosen(cases, apart)
     rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
@@ -151,11 +150,8 @@ def verifier(
         first, (train, held_out) = gather_first(sources), gather_claims(sources)
         unlabelled = gather_unlabelled(sources) if teacher else []
     if unlabelled:
-        with progress_bar() as bar:
-            steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
-            train += chain.from_iterable(
-                bar.track(steps, total=-(-len(unlabelled) // PER_STEP), description="Teaching")
-            )
+        steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
+        train += chain.from_iterable(tracked(steps, -(-len(unlabelled) // PER_STEP), "Teaching"))
     stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
     training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
     last = shown_training(train_nli(training, train, held_out, out, first))

@@ -48,8 +48,7 @@ def tune(
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
     search: SearchSpace,
     depth: Annotated[
-        list[int] | None,
-        typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200."),
+        list[int] | None, typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200.")
     ] = None,
     write: Annotated[
         Path | None, typer.Option(help="Preset file, NAME.json, for `ragqa ask --preset` and the page.")
@@ -116,8 +115,7 @@ def _check_files(out: Path | None, write: Path | None) -> None:
             raise ConfigError(msg)
     if write:
         if write.suffix != ".json":
-            msg = f"--write must name a file that ends in .json, got {str(write)!r}; rename it"
-            raise ConfigError(msg)
+            raise ConfigError(f"--write must name a file that ends in .json, got {str(write)!r}; rename it")
         check_name(write.stem)
 
 
@@ -128,11 +126,10 @@ def _check_same_corpus(opened: Mapping[str, Index]) -> None:
     for other, index in others:
         same_source = index.manifest.corpus_sha256 == first.manifest.corpus_sha256
         if not same_source or [passage.passage_id for passage in index.passages] != ids:
-            msg = (
+            raise CorpusError(
                 f"expected indexes of one corpus with the same passages, found that {name!r} has {len(ids):,} and "
                 f"{other!r} {len(index.passages):,} others; compare indexes that differ in analyser or encoder alone"
             )
-            raise CorpusError(msg)
 
 
 def _table(title: str, ranked: Tuned, filtered: TunedFilter, sizes: list[tuple[int, int]]) -> Table:

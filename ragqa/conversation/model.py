@@ -15,6 +15,7 @@ from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import build_follow_up_prompt, load_prompt
 from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.settings.config import GenerationConfig, api_key, prompt_folder
+from ragqa.types.streams import returned
 
 MAX_CHARS: Final = 500  # of the rewriting; a model that writes more is stopped there
 MAX_TOKENS: Final = 200
@@ -31,9 +32,8 @@ def rewritten_by_model(asked: str, thread: Sequence[Turn], config: GenerationCon
     )
     client = ChatClient(replace(config, max_tokens=MAX_TOKENS, temperature=0.0), api_key())
     reply = Reply(MAX_CHARS)
-    with closing(client), closing(client.write(prompt.messages, reply, seed=config.seed)) as pieces:
-        for _ in pieces:
-            pass
+    with closing(client):
+        returned(client.write(prompt.messages, reply, seed=config.seed))
     return _checked(reply.raw, asked, thread), client.model
 
 

@@ -122,8 +122,7 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
         return text
     bare = _CONNECTIVE.sub("", text).rstrip("?!. ")
     was_linked = bare != text.rstrip("?!. ")
-    if not bare:
-        bare = text.rstrip("?!. ")
+    bare = bare or text.rstrip("?!. ")
     before = Before(thread[-1])
     plain = in_plain_words(bare, before)
     was_linked, bare = was_linked or plain.lower() != bare.lower(), plain
@@ -184,10 +183,8 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
         return f"{before.asked.text[: before.asked.phrases[-1].start]}{fragment} {before.asked.phrases[-1].text}"
     if verb and before.asked.is_passive and " " not in fragment and is_participle(fragment.lower()):
         return f"{before.asked.text[: verb.start]}{fragment}{before.asked.text[verb.end :]}"
-    if (
-        not match and is_base(first.lower()) and rest and verb and aux and aux.lower in MODALS
-    ):  # "And take documents away?"
-        return f"{before.asked.text[: verb.start]}{fragment}"
+    if not match and is_base(first.lower()) and rest and verb and aux and aux.lower in MODALS:
+        return f"{before.asked.text[: verb.start]}{fragment}"  # "And take documents away?"
     time = TIME.search(before.asked.text) if preposition else None
     if time and TIME.fullmatch(f"{preposition} {fragment}"):  # "And after 28 days?"
         return f"{before.asked.text[: time.start()]}{preposition.lower()} {fragment}{before.asked.text[time.end() :]}"
@@ -233,10 +230,8 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
         return ""
     if fragment.startswith(f"{phrase.text}'s"):  # "gold's density" after "the melting point of gold"
         phrase = next((one for one in asked.phrases if one.start < phrase.start < one.end), phrase)
-    end = phrase.end
     is_part_of = new.determiner == phrase.determiner == "the" and " of " not in new.text and not phrase.is_name
-    if is_part_of and phrase.head_end < phrase.end:  # "And the melting point?" after "the density of gold"
-        end = phrase.head_end
+    end = phrase.head_end if is_part_of else phrase.end  # "And the melting point?" after "the density of gold"
     return f"{asked.text[: phrase.start]}{fragment}{asked.text[end:]}"
 
 

@@ -85,11 +85,7 @@ _LENGTHS = {
     "inch": 0.0254,
 }
 for _name, _size in _LENGTHS.items():
-    _UNITS |= {
-        _name: ("length", _size),
-        f"square {_name}": ("area", _size**2),
-        f"cubic {_name}": ("volume", _size**3),
-    }
+    _UNITS |= {_name: ("length", _size), f"square {_name}": ("area", _size**2), f"cubic {_name}": ("volume", _size**3)}
 # What a number is the name of, not the size of: Rule 4, Category 2, item 3.
 _NUMBERED = frozenset(
     "rule rules chapter chapters section sections article articles part parts category categories schedule appendix "

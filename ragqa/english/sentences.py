@@ -54,8 +54,7 @@ def _spans_by(splitter: str) -> Callable[[str], Iterable[tuple[int, int]]]:
         return nupunkt.sent_spans
     if splitter == "punkt":
         return _punkt()
-    msg = f"sentence splitter must be nupunkt or punkt, got {splitter!r}; change the setting and try again"
-    raise ConfigError(msg)
+    raise ConfigError(f"sentence splitter must be nupunkt or punkt, got {splitter!r}; change the setting and try again")
 
 
 @cache
@@ -66,9 +65,8 @@ def _punkt() -> Callable[[str], Iterable[tuple[int, int]]]:
 
         spans: Callable[[str], Iterable[tuple[int, int]]] = PunktTokenizer("english").span_tokenize
     except (ImportError, LookupError) as error:
-        msg = (
+        raise ConfigError(
             "The sentence splitter punkt needs NLTK with its punkt_tab data, which is not installed on this machine. "
             "Install both (pip install nltk, then python -m nltk.downloader punkt_tab), or use nupunkt."
-        )
-        raise ConfigError(msg) from error
+        ) from error
     return spans

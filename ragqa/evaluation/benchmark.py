@@ -13,7 +13,6 @@ run's journal keeps them, so that a run that was killed continues after the last
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
+from ragqa.infra.files import sha256_of
 from ragqa.infra.journal import digest
 from ragqa.infra.version import __version__
 from ragqa.settings.paths import Paths
@@ -232,8 +232,7 @@ class Benchmark:
             if option.name == name:
                 return option
         names = ", ".join(option.name for option in self.options)
-        msg = f"{self.name} has no option {name!r}, expected one of {names}; correct it and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"{self.name} has no option {name!r}, expected one of {names}; correct it and try again")
 
     def settings(self, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any option
         """Every option's value: the one given, or its default. Raises ConfigError for one that does not exist."""
@@ -253,7 +252,8 @@ class Benchmark:
             value = settings.get(option.name)
             if option.decides and value not in (None, "", ()):
                 is_file = option.kind in ("file", "argument")
-                plain[option.name] = [_named(Path(one)) for one in _all(value)] if is_file else _plain(value)
+                name = _named if is_file else lambda one: str(one) if isinstance(one, Path) else one
+                plain[option.name] = list(map(name, _all(value)))
         return f"{self.name}-{digest(plain)[:10]}"
 
     def words(self, settings: Settings) -> str:
@@ -275,17 +275,12 @@ def _all(value: Any) -> Iterator[Any]:  # noqa: ANN401
     yield from value if isinstance(value, list | tuple) else (value,)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    return [str(one) if isinstance(one, Path) else one for one in _all(value)]
-
-
-def _named(path: Path) -> str:
+def _named(place: str | Path) -> str:
     """What a file is known by: the hexadecimal sha256 of its content; of a folder its place."""
+    path = Path(place)
     if path.is_dir():
         return str(path.resolve())
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror or error}); choose another file"
-        raise CorpusError(msg) from error
+        raise CorpusError(f"{path} cannot be read ({error.strerror or error}); choose another file") from error

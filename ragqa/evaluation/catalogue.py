@@ -52,8 +52,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
 def benchmark_of(name: str) -> Benchmark:
     """The benchmark of this name. Raises ConfigError."""
     if name not in benchmarks():
-        msg = f"expected a benchmark, one of {', '.join(benchmarks())}, got {name!r}; correct the name"
-        raise ConfigError(msg)
+        raise ConfigError(f"expected a benchmark, one of {', '.join(benchmarks())}, got {name!r}; correct the name")
     return benchmarks()[name]
 
 

@@ -28,8 +28,7 @@ Floats = npt.NDArray[np.float64]
 def check_beta(beta: float) -> None:
     """Raises ConfigError unless beta is above 0 and finite."""
     if not 0 < beta < np.inf:
-        msg = f"beta must be above 0, got {beta}; take 2, where recall counts twice, or 1, and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"beta must be above 0, got {beta}; take 2, where recall counts twice, or 1, and try again")
 
 
 def kept_figures(

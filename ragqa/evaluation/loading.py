@@ -55,8 +55,7 @@ def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Conf
         config = replace(with_preset(config, find_preset(settings["preset"], paths.presets)), index=config.index)
     if config.reranking.model and not reranks:
         name = settings.get("preset") or "the environment"
-        msg = f"{name!r} reranks, and this benchmark measures rankings before that; choose another"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name!r} reranks, and this benchmark measures rankings before that; choose another")
     generator = settings.get("generator") if reranks else "none"
     if generator:
         config = replace(config, generation=replace(config.generation, generator=generator))

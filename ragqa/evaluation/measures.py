@@ -28,15 +28,13 @@ def measure_run(
     differ.
     """
     if len(gold) != len(run):
-        msg = f"expected one ranking per question, found {len(run):,} for {len(gold):,} questions"
-        raise ValueError(msg)
+        raise ValueError(f"expected one ranking per question, found {len(run):,} for {len(gold):,} questions")
     bare = [number for number, ids in enumerate(gold, start=1) if not ids]
     if bare:
-        msg = (
+        raise CorpusError(
             f"expected gold passages for every question, found none for {len(bare):,} of {len(gold):,}, first for "
             f"question {bare[0]:,}; leave these questions out, or check that the index is of the corpus they are about"
         )
-        raise CorpusError(msg)
     values = {name: [0.0] * len(gold) for name in measures}
     if not gold or not measures:
         return values

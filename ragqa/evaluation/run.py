@@ -16,7 +16,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -30,6 +30,7 @@ from ragqa.infra.files import write_whole
 from ragqa.infra.journal import held, translated
 from ragqa.infra.version import __version__
 from ragqa.settings.paths import Paths
+from ragqa.types.streams import mapped
 
 REPORT = "report.json"
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
@@ -88,7 +89,8 @@ def run(
     GenerationError when `MAX_FAILURES_IN_A_ROW` items in a row failed; one item fails alone otherwise.
     """
     if task is None:
-        task = yield from _loaded(benchmark, {**settings, "folder": folder, "restart": restart}, paths)
+        steps = benchmark.load({**settings, "folder": folder, "restart": restart}, paths)
+        task = yield from mapped(steps, RunProgress)
     if not task.solves:
         yield _reported(benchmark, task, folder)
         return
@@ -147,16 +149,6 @@ def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
     return paths.home / "evaluations" / benchmark.run_id(settings)
 
 
-def _loaded(benchmark: Benchmark, settings: Settings, paths: Paths) -> Generator[RunProgress, None, Task]:
-    loading = benchmark.load(settings, paths)
-    while True:
-        try:
-            yield RunProgress(next(loading))
-        except StopIteration as ended:
-            task: Task = ended.value
-            return task
-
-
 class _ShownOutcomes:
     """The outcomes so far, and what is shown of them: drawn up again at most a few times a second."""
 
@@ -182,14 +174,7 @@ class _ShownOutcomes:
         n_new, total = len(self._rows) - self._n_before, len(self._outcomes)
         left = (time.monotonic() - self._began) / n_new * (total - len(self._rows)) if n_new > 1 else None
         return RunProgress(
-            phase or self._benchmark.doing,
-            len(self._rows),
-            total,
-            outcome,
-            self._ordered,
-            self._report,
-            left,
-            resumed,
+            phase or self._benchmark.doing, len(self._rows), total, outcome, self._ordered, self._report, left, resumed
         )
 
 
@@ -228,11 +213,10 @@ class _Workers:
                 last = ended
                 yield ended
         if last is not None and self._failures >= MAX_FAILURES_IN_A_ROW:
-            msg = (
+            raise GenerationError(
                 f"{self._failures} questions in a row got no answer, the last because: {last.note} What was "
                 f"answered is kept in {self._store.folder}; when the cause is gone, run the same command again"
             )
-            raise GenerationError(msg)
 
     def stop(self) -> None:
         self._stop.set()

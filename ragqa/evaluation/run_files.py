@@ -53,20 +53,18 @@ def write_run(
     or a score is not finite or not within 1e38. Nothing is written then.
     """
     if not tag.strip() or len(question_ids) != len(rankings):
-        msg = (
+        raise ValueError(
             f"expected a tag and one ranking per question, found the tag {tag!r} and {len(rankings):,} rankings for "
             f"{len(question_ids):,} questions"
         )
-        raise ValueError(msg)
     names = [_word(question_id) for question_id in question_ids]
     unusable = [name for name, count in Counter(names).items() if count > 1 or not name]
     if unusable:
         found = f"{unusable[0]!r} several times" if unusable[0] else "an empty one"
-        msg = (
+        raise CorpusError(
             f"a TREC run needs a question id of its own for every question, found {found}; give each "
             "question its own QuestionID"
         )
-        raise CorpusError(msg)
     lines = [
         f"{name} Q0 {docid} {rank} {score:.9g} {_word(tag)}\n"
         for name, ranking in zip(names, rankings, strict=True)
@@ -88,15 +86,13 @@ def _hits(question: str, ranking: Ranking, docids: Mapping[str, str] | None) -> 
         docid = _word(passage_id if docids is None else docids.get(passage_id, ""))
         if not docid or docid in seen:
             found = f"{docid!r} a second time" if docid else "none"
-            msg = (
+            raise CorpusError(
                 f"question {question}: expected a docid of its own for passage {passage_id!r}, found {found}; build "
                 "the index and the names from the same documents"
             )
-            raise CorpusError(msg)
         seen.add(docid)
         if not abs(hit.score) <= LARGEST:
-            msg = f"question {question}: expected finite scores within {LARGEST:g}, found {hit.score}"
-            raise ValueError(msg)
+            raise ValueError(f"question {question}: expected finite scores within {LARGEST:g}, found {hit.score}")
         bound = min(np.float32(hit.score), np.nextafter(bound, np.float32(-np.inf)))
         yield docid, float(bound)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,13 +51,11 @@ def paired_test(a: Sequence[float], b: Sequence[float], seed: int = 0) -> Paired
     Raises ValueError where the lengths differ, there is no question, or a value is not finite.
     """
     if len(a) != len(b) or not len(a):
-        msg = f"expected the same number of values twice, at least one, found {len(a):,} and {len(b):,}"
-        raise ValueError(msg)
+        raise ValueError(f"expected the same number of values twice, at least one, found {len(a):,} and {len(b):,}")
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     differences = first - second
     if not np.isfinite(differences).all():
-        msg = "expected finite values, found a NaN or an infinity"
-        raise ValueError(msg)
+        raise ValueError("expected finite values, found a NaN or an infinity")
     low, high = _interval(differences, seed)
     return PairedTest(float(differences.mean()), low, high, _p_value(first, second, seed))
 
@@ -81,7 +78,7 @@ def _p_value(a: Floats, b: Floats, seed: int) -> float:
         return 1.0
     found = permutation_test(
         (a, b),
-        _mean_difference,
+        lambda a, b, axis: np.mean(a - b, axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=RESAMPLES,
@@ -89,10 +86,6 @@ def _p_value(a: Floats, b: Floats, seed: int) -> float:
         rng=np.random.default_rng(seed),
     )
     return float(found.pvalue)
-
-
-def _mean_difference(a: Floats, b: Floats, axis: int) -> npt.NDArray[Any]:
-    return np.asarray(np.mean(a - b, axis=axis))
 
 
 def _interval(differences: Floats, seed: int) -> tuple[float, float]:
@@ -127,8 +120,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     scipy has no Holm. Raises ValueError where a value lies outside [0, 1].
     """
     if not all(0 <= p <= 1 for p in p_values):
-        msg = f"expected p values in [0, 1], found {', '.join(str(p) for p in p_values if not 0 <= p <= 1)}"
-        raise ValueError(msg)
+        raise ValueError(f"expected p values in [0, 1], found {', '.join(str(p) for p in p_values if not 0 <= p <= 1)}")
     adjusted = [0.0] * len(p_values)
     highest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):

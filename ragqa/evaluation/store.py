@@ -43,11 +43,10 @@ class RunStore:
         self._identity: dict[int, str] = {}
         for offset, line in self.journal.read():
             if line.get("run") != self._run:
-                msg = (
+                raise RecordError(
                     f"{self.journal.path} holds an item of another run; choose another folder, or begin this one anew "
                     "with --restart"
                 )
-                raise RecordError(msg)
             if not line["item"].get("scores", {}).get("again"):
                 self._note(offset, line["item"])
 

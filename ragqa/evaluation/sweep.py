@@ -191,12 +191,7 @@ def _point(values: dict[str, float], recall_at_10: Sequence[float], figures: Flo
     if not has_gold:
         return Point(values, by_name["kept"])
     return Point(
-        values,
-        by_name["kept"],
-        float(np.mean(recall_at_10)),
-        by_name["recall"],
-        by_name["precision"],
-        by_name["F"],
+        values, by_name["kept"], float(np.mean(recall_at_10)), by_name["recall"], by_name["precision"], by_name["F"]
     )
 
 

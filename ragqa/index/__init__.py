@@ -64,8 +64,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - one of the names of `_BUILD
     """What builds an index is imported where it is asked for: who opens one needs no corpus format."""
     if name in _BUILDING:
         return getattr(import_module(f"ragqa.index.{_BUILDING[name]}"), name)
-    msg = f"module 'ragqa.index' has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module 'ragqa.index' has no attribute {name!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,28 +121,25 @@ class Index:
             found = models.get(ranking.name)
             if ranking.model and (found is None or found.fingerprint != ranking.fingerprint):
                 loaded = f"{found.name} (sha256 {found.fingerprint})" if found else "none"
-                msg = (
+                raise IndexMismatchError(
                     f"the ranking {ranking.name!r} of index {self.name!r} was made with {ranking.model} (sha256 "
                     f"{ranking.fingerprint}), the model loaded is {loaded}; load that model, or "
                     f"{rebuild_hint(self.name, self.manifest)}"
                 )
-                raise IndexMismatchError(msg)
 
     def check_encoder(self, encoder: ModelInfo) -> None:
         """Raises IndexMismatchError unless this encoder made the vectors of this index."""
         if not self.manifest.has_vectors:
-            msg = (
+            raise IndexMismatchError(
                 f"index {self.name!r} has no vectors to compare with those of {encoder.name}; to add them, "
                 f"`ragqa index build {self.name} --source PATH` without --encoder {NO_ENCODER}"
             )
-            raise IndexMismatchError(msg)
         if encoder.fingerprint != self.manifest.encoder_fingerprint:
-            msg = (
+            raise IndexMismatchError(
                 f"index {self.name!r} was made with the encoder {self.manifest.encoder} (sha256 "
                 f"{self.manifest.encoder_fingerprint}), the one loaded is {encoder.name} (sha256 "
                 f"{encoder.fingerprint}); load that encoder, or {rebuild_hint(self.name, self.manifest)}"
             )
-            raise IndexMismatchError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +219,7 @@ def delete_index(name: str, indexes: Path) -> None:
         try:
             remove(name, indexes)
         except OSError as error:
-            msg = f"index {name!r} could not be deleted: {error}; check who owns {indexes}"
-            raise IndexingError(msg) from error
+            raise IndexingError(f"index {name!r} could not be deleted: {error}; check who owns {indexes}") from error
     if engine:
         from ragqa.index.engine import drop
 
@@ -256,11 +251,10 @@ def _load(folder: Path) -> Index:
     n_vectors, dimension = (vectors.ntotal, vectors.d) if vectors is not None else (len(passages), 0)
     counts = {len(passages), n_vectors, model.scores["num_docs"], manifest.n_passages}
     if len(counts) > 1 or dimension != manifest.dimension:
-        msg = (
+        raise IndexMismatchError(
             f"holds {len(passages):,} passages, {n_vectors:,} vectors of {dimension} numbers and BM25 scores of "
             f"{model.scores['num_docs']:,} passages; expected {manifest.n_passages:,} and {manifest.dimension}"
         )
-        raise IndexMismatchError(msg)
     order, hidden, ids = open_lookups(folder, len(passages))
     context = None
     if manifest.context_passages:

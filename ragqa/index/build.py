@@ -116,11 +116,10 @@ def build_events(
             journal.discard()
             raise
         except OSError as error:
-            msg = (
+            raise IndexingError(
                 f"index {name!r} could not be written to {indexes}: {error}; make room and run the same command again, "
                 "which resumes where this one stopped, or choose RAGQA_INDEXES"
-            )
-            raise IndexingError(msg) from error
+            ) from error
         journal.discard()
         if before and not (manifest.engine and manifest.engine.collection == before.collection):
             drop(before)

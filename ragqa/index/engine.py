@@ -52,6 +52,7 @@ from ragqa.retrieval.milvus.client import Milvus
 from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
 from ragqa.retrieval.ranking import Positions
 from ragqa.retrieval.ranking import index_files as checked
+from ragqa.settings.indexing import IndexingConfig
 
 KIND: Final = "milvus"
 STARTED: Final = "engine.json"  # in a building folder: the collection that is being written
@@ -59,6 +60,15 @@ MOST_NEW: Final = 0.5  # share of the passages from which on a collection of its
 MOST_DRIFT: Final = 1.05  # factor of passages' average length, likewise: see `ragqa.retrieval.milvus.bm25`
 
 Moving = Generator[BuildProgress, None, tuple[Path, Manifest]]
+
+
+def check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors) -> None:
+    """Raises ConfigError, IndexingError unless both are empty or the engine answers and makes such vectors."""
+    if engine not in {"", KIND} or bool(engine) != bool(uri):
+        msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
+        raise ConfigError(msg)
+    if engine:
+        Milvus(uri, "").check(vectors)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +116,7 @@ def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: P
             yield BuildProgress(KIND, min(done, len(plan.new)), len(plan.new))
         expected, found = plan.n_before + len(plan.new) + 1, milvus.count(engine.generation)
         if found != expected:
-            msg = f"{milvus} holds {found:,} rows, expected {expected:,}; run the same command again"
-            raise IndexingError(msg)
+            raise IndexingError(f"{milvus} holds {found:,} rows, expected {expected:,}; run the same command again")
     except BaseException:
         with suppress(IndexingError):  # what is left behind is seen by nobody, and removed by the next try
             milvus.delete_after(engine.generation - 1) if plan.n_before else milvus.drop()
@@ -292,8 +301,7 @@ def open_published(
     found = milvus.count(engine.generation)
     milvus.check_mark(engine.generation)
     if found <= rows.shape[1]:
-        msg = f"{milvus} holds {found:,} rows; the index has at least {rows.shape[1] + 1:,}"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"{milvus} holds {found:,} rows; the index has at least {rows.shape[1] + 1:,}")
     passages = MilvusPassages(milvus, rows, engine.generation)
     effort = manifest.search_effort
     return passages, MilvusVectors(passages, manifest.dimension, effort) if manifest.has_vectors else None

@@ -41,8 +41,7 @@ _SWAP_SECONDS: Final = 5.0  # the longest a reader waits for the moment between 
 def check_name(name: str) -> None:
     """Raises ConfigError unless ``name`` can name an index; a good name is one plain folder name."""
     if not _NAME.fullmatch(name):
-        msg = f"expected an index name of {NAME_RULE}, found {name!r}; choose another name"
-        raise ConfigError(msg)
+        raise ConfigError(f"expected an index name of {NAME_RULE}, found {name!r}; choose another name")
 
 
 def index_names(indexes: Path) -> list[str]:
@@ -67,11 +66,10 @@ def locate(name: str, indexes: Path) -> Path:
             if further:
                 return locate(name, further)
             there_are = ", ".join(index_names(indexes)) or "none yet"
-            msg = (
+            raise IndexNotFoundError(
                 f"no index {name!r} in {indexes} (there are: {there_are}); build it with "
                 f"`ragqa index build {name} --source PATH`"
             )
-            raise IndexNotFoundError(msg)
         try:
             with exclusive(name, indexes):  # which puts it back
                 pass
@@ -205,11 +203,10 @@ def _refuse_foreign(target: Path) -> None:
     entries = {path.name for path in target.iterdir()} if target.is_dir() else {target.name}
     foreign = sorted(entries - _ENTRIES - _CLUTTER)
     if foreign:
-        msg = (
+        raise IndexingError(
             f"{target} holds what is no part of an index ({', '.join(foreign[:3])}) and is left alone; choose another "
             "name, or move it away"
         )
-        raise IndexingError(msg)
 
 
 def _holds_index_files(path: Path) -> bool:

@@ -33,6 +33,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragqa.english.words import Analyser, analyser_named
 from ragqa.errors import IndexMismatchError
+from ragqa.infra.files import sha256_of
 from ragqa.plugins.registry import RETRIEVERS, entry_points_of
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 
@@ -246,7 +247,7 @@ def describe_files(
     paths = (*folder.glob(f"{FURTHER}/*/*"), folder / REFERENCES)
     found = (path.relative_to(folder).as_posix() for path in paths if path.is_file())
     return tuple(
-        FileEntry(path, (folder / path).stat().st_size, sha256_of_file(folder / path))
+        FileEntry(path, (folder / path).stat().st_size, sha256_of(folder / path))
         for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found, engine=engine)
     )
 
@@ -263,11 +264,9 @@ def read_manifest(folder: Path) -> Manifest:
     fields = _read_object(folder / MANIFEST)
     version, digest = fields.get("schema_version"), fields.pop("digest", None)
     if version != SCHEMA_VERSION:
-        msg = f"expected an index of schema version {SCHEMA_VERSION}, found version {version}"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"expected an index of schema version {SCHEMA_VERSION}, found version {version}")
     if digest != _digest(fields):
-        msg = f"{MANIFEST} was changed after the index was built (its digest does not fit)"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"{MANIFEST} was changed after the index was built (its digest does not fit)")
     try:
         manifest = TypeAdapter(Manifest).validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
@@ -280,11 +279,10 @@ def read_manifest(folder: Path) -> Manifest:
     folders = [ranking.folder for ranking in manifest.rankings]
     foreign = [name for name in names if name not in FURTHER_FILES and not _is_added(name)]
     if foreign or not all(_is_added(name) or re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
-        msg = (
+        raise IndexMismatchError(
             f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know; "
             "if a package added one of them, install that"
         )
-        raise IndexMismatchError(msg)
     listed = (entry.path for entry in manifest.files)
     expected = index_files(
         manifest.context_passages,
@@ -307,8 +305,7 @@ def _check_numbers(manifest: Manifest) -> None:
     for name, value in numbers.items():
         most = _MOST[name.rpartition(".")[2]]
         if not 0 <= value <= most:  # not a number is in no range
-            msg = f"{MANIFEST}: {name}: expected a number from 0 to {most:,}, found {value:.3g}"
-            raise IndexMismatchError(msg)
+            raise IndexMismatchError(f"{MANIFEST}: {name}: expected a number from 0 to {most:,}, found {value:.3g}")
 
 
 def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = float("inf")) -> Iterable[str]:
@@ -323,7 +320,7 @@ def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = fl
             yield f"{entry.path} is missing"
         elif (size := path.stat().st_size) != entry.size_bytes:
             yield f"{entry.path} has {size:,} bytes, expected {entry.size_bytes:,}"
-        elif (hashed := hashed + size) <= max_hashed_bytes and (found := sha256_of_file(path)) != entry.sha256:
+        elif (hashed := hashed + size) <= max_hashed_bytes and (found := sha256_of(path)) != entry.sha256:
             yield f"{entry.path} was changed after the index was built (sha256 {found}, expected {entry.sha256})"
 
 
@@ -331,22 +328,13 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         fields = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        msg = f"{path.name} is missing: half-written, or not an index"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"{path.name} is missing: half-written, or not an index") from error
     except (OSError, ValueError, RecursionError) as error:
-        msg = f"{path.name} cannot be read: {error}"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"{path.name} cannot be read: {error}") from error
     if not isinstance(fields, dict):
-        msg = f"expected a JSON object in {path.name}, found {type(fields).__name__}"
-        raise IndexMismatchError(msg)
+        raise IndexMismatchError(f"expected a JSON object in {path.name}, found {type(fields).__name__}")
     return fields
 
 
 def _digest(fields: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
-def sha256_of_file(path: Path) -> str:
-    """Of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

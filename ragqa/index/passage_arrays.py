@@ -139,11 +139,10 @@ def _line(passage: Passage, place: str) -> bytes:
     try:
         return line_of(passage)
     except UnicodeEncodeError as error:
-        msg = (
+        raise CorpusError(
             f"expected Unicode text in {place}, found half a character (a lone surrogate) in passage "
             f"{passage.passage_id!r}; save the document as UTF-8 again"
-        )
-        raise CorpusError(msg) from error
+        ) from error
 
 
 # Kept --------------------------------------------------------------------------------------------------------------

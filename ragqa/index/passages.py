@@ -62,8 +62,7 @@ class PassageFile(Sequence[Passage]):
         if isinstance(position, slice):
             return tuple(self[n] for n in range(*position.indices(len(self))))
         if not -len(self) <= position < len(self):
-            msg = f"expected a position below {len(self):,}, found {position:,}"
-            raise IndexError(msg)
+            raise IndexError(f"expected a position below {len(self):,}, found {position:,}")
         return self._remembered(position % len(self))
 
     def __iter__(self) -> Iterator[Passage]:
@@ -152,8 +151,7 @@ def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...] | None = No
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, EOFError, ValueError) as error:
-        msg = f"expected a NumPy array in {path.name}, found something else ({error})"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"expected a NumPy array in {path.name}, found something else ({error})") from error
     if array.dtype != dtype or (array.ndim != 1 if shape is None else array.shape != shape):
         wanted = f"of {np.dtype(dtype)}" + (f" and shape {shape}" if shape else "")
         msg = f"expected an array {wanted} in {path.name}, found {array.dtype} of shape {array.shape}"

@@ -166,8 +166,7 @@ def read_portions(
             journal.n_articles += portion.n_articles
     yield from _told(source)
     if not journal.n_passages:
-        msg = f"expected passages in {place}, found none; choose a folder with documents in it"
-        raise CorpusError(msg)
+        raise CorpusError(f"expected passages in {place}, found none; choose a folder with documents in it")
     journal.is_read = True
     journal.save()
 
@@ -275,6 +274,5 @@ def _check(portion: PassageArrays, keys: Keys, place: str, journal: BuildJournal
     seen = {name for run in earlier for name, _ in run if name in wanted}
     for name in portion.names:
         if name in seen:
-            msg = f"expected every passage in {place} to have its own id, found {name!r} twice"
-            raise CorpusError(msg)
+            raise CorpusError(f"expected every passage in {place} to have its own id, found {name!r} twice")
         seen.add(name)

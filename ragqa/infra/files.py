@@ -6,6 +6,7 @@ that tests can stop at each of them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -34,6 +35,12 @@ def flush_tree(folder: Path) -> None:
     """Every file and folder from here down is on disk."""
     for path in (*folder.rglob("*"), folder):
         flush(path)
+
+
+def sha256_of(path: Path) -> str:
+    """Of the file's bytes, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def move(source: Path, target: Path) -> Path:

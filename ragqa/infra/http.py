@@ -50,11 +50,9 @@ def read_body(response: httpx2.Response, max_bytes: int, timeout_seconds: float)
     for piece in response.iter_bytes():
         content += piece
         if len(content) > max_bytes:
-            msg = f"an answer of more than {max_bytes} bytes"
-            raise ValueError(msg)
+            raise ValueError(f"an answer of more than {max_bytes} bytes")
         if time.monotonic() > until:
-            msg = "the answer comes too slowly"
-            raise httpx2.ReadTimeout(msg)
+            raise httpx2.ReadTimeout("the answer comes too slowly")
     return bytes(content)
 
 
@@ -294,19 +292,16 @@ def items_in_order(content: bytes, n_texts: int, names: tuple[str, ...] = ("data
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
-        msg = f"an answer that is not JSON: {_message(content)}"
-        raise ValueError(msg) from None
+        raise ValueError(f"an answer that is not JSON: {_message(content)}") from None
     lists = answer if isinstance(answer, dict) else {}
     name = next((name for name in names if isinstance(lists.get(name), list)), None)
     if name is None:
-        msg = f"an answer without a list called {' or '.join(names)}: {_message(content)}"
-        raise ValueError(msg)
+        raise ValueError(f"an answer without a list called {' or '.join(names)}: {_message(content)}")
     items = lists[name]
     indexed = [item for item in items if isinstance(item, dict) and type(item.get("index")) is int]
     by_index: dict[int, dict[str, Any]] = {item["index"]: item for item in indexed}
     if len(items) != n_texts or by_index.keys() != set(range(n_texts)):
-        msg = f"{len(items)} items of {name}, {len(by_index)} of them with an index of its own"
-        raise ValueError(msg)
+        raise ValueError(f"{len(items)} items of {name}, {len(by_index)} of them with an index of its own")
     return [by_index[index] for index in range(n_texts)]
 
 
@@ -334,9 +329,8 @@ def _checked_key(key: str, provider: Provider) -> str:
 
 def _checked_url(url: str, provider: Provider) -> str:
     if not is_address(url):
-        msg = (
+        raise ConfigError(
             f"{provider.url_variable} must be an address like http://127.0.0.1:11434/v1 without a login, ? or #, "
             "found another; set it again"
         )
-        raise ConfigError(msg)
     return url.rstrip("/")

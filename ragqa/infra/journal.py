@@ -50,11 +50,10 @@ class Journal:
                 entry = _entry(line)
                 if entry is None:
                     if file.read(1):
-                        msg = (
+                        raise RecordError(
                             f"{self.path}, line {number}, was altered: its checksum is not that of its content. Put "
                             "the file back, choose another folder, or start over with --restart"
                         )
-                        raise RecordError(msg)
                     self.dropped_torn_line = True
                     return
                 yield self._file.end, entry
@@ -151,11 +150,10 @@ def _same_run(was: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> N
     """Raises ConfigError unless both name the same input, settings and version; the file's name may change."""
     differing = "; ".join(differences({**was, "input": ""}, {**now, "input": ""}))
     if differing:
-        msg = (
+        raise ConfigError(
             f"{folder} belongs to another run: {differing}. Repeat that run's command to continue it, choose another "
             "folder, or start over with --restart"
         )
-        raise ConfigError(msg)
 
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -182,8 +180,7 @@ def read_stamp(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         whole = False
     if not whole:
-        msg = f"{folder / RUN} is damaged; choose another folder, or start over with --restart"
-        raise RecordError(msg)
+        raise RecordError(f"{folder / RUN} is damaged; choose another folder, or start over with --restart")
     return stamp
 
 
@@ -198,8 +195,7 @@ def translated(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        msg = (
+        raise RecordError(
             f"{folder} cannot be used ({error.strerror or error}); what was done so far is kept. Make room or choose "
             "a folder you may write to, and run the command again"
-        )
-        raise RecordError(msg) from error
+        ) from error

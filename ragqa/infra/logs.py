@@ -62,8 +62,7 @@ def set_up() -> None:
     """
     wanted = os.environ.get("RAGQA_LOG", "").strip().lower()
     if wanted not in {"", "text", "json"}:
-        msg = f"RAGQA_LOG: expected text or json, found {wanted[:20]!r}; correct it and start again"
-        raise ConfigError(msg)
+        raise ConfigError(f"RAGQA_LOG: expected text or json, found {wanted[:20]!r}; correct it and start again")
     if wanted != "json":
         return
     root = logging.getLogger()

@@ -36,8 +36,7 @@ class Sheet:
 def write_sheets(path: Path, sheets: Sequence[Sheet]) -> None:
     """All of them as ``.xlsx``, or the first as ``.csv``; the file is replaced whole. Raises CorpusError."""
     if path.suffix.lower() not in {".csv", ".xlsx"}:
-        msg = f"expected a file ending in .csv or .xlsx, found {path.name!r}; name another"
-        raise CorpusError(msg)
+        raise CorpusError(f"expected a file ending in .csv or .xlsx, found {path.name!r}; name another")
     with replacing(path) as beside:
         if path.suffix.lower() == ".xlsx":
             _write_book(beside, sheets)

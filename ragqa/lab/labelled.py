@@ -109,11 +109,10 @@ def rows_of(file: Path, kind: type[Row]) -> tuple[Row, ...]:
             first = error.errors()[0]
             problem = " ".join(map(str, (first["msg"], *first["loc"])))
         fields = ", ".join(getattr(kind, "__dataclass_fields__", ()))
-        msg = (
+        raise CorpusError(
             f"{file.name}, line {len(found) + 1}: {problem}; expected a JSON object of {fields}; correct the line, or "
             "reinstall ragqa"
-        )
-        raise CorpusError(msg) from error
+        ) from error
     return tuple(found)
 
 
@@ -195,8 +194,7 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     pairs = []
     for place, row in _rows(path, "premise", "hypothesis", "label"):
         if row["label"] not in LABELS:
-            msg = f"{place}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}"
-            raise CorpusError(msg)
+            raise CorpusError(f"{place}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}")
         label = LABELS.index(row["label"])
         pairs.append(LabelledPair(str(row["premise"]), str(row["hypothesis"]), label, str(row.get("set", ""))))
     return pairs
@@ -218,16 +216,13 @@ def read_labelled_sentences(data: Path) -> list[LabelledSentence]:
     try:
         items = json.loads(data.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        msg = f"{data} cannot be read ({error}); {expected}. Give the path with --data."
-        raise CorpusError(msg) from error
+        raise CorpusError(f"{data} cannot be read ({error}); {expected}. Give the path with --data.") from error
     if not isinstance(items, list) or not items:
-        msg = f"{data} holds no list of sentences; {expected}. Give the path with --data."
-        raise CorpusError(msg)
+        raise CorpusError(f"{data} holds no list of sentences; {expected}. Give the path with --data.")
     sentences = []
     for number, item in enumerate(items):
         text, label = (item.get("Text"), item.get("Obligation")) if isinstance(item, dict) else (None, None)
         if not isinstance(text, str) or not isinstance(label, bool):
-            msg = f"Item {number} of {data} is {str(item)[:80]!r}; {expected}. Correct the item."
-            raise CorpusError(msg)
+            raise CorpusError(f"Item {number} of {data} is {str(item)[:80]!r}; {expected}. Correct the item.")
         sentences.append(LabelledSentence(text, label))
     return sentences

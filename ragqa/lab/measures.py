@@ -1,28 +1,22 @@
-"""What the scorer and the pipeline are worth: citations corrected, agreement with published RePASs, time per stage."""
+"""What the scorer is worth: citations corrected, claims judged, agreement with published RePASs."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import correlation, fmean, median
+from statistics import correlation, fmean
 from typing import TypeGuard
-
-import numpy as np
 
 from ragqa.corpus.answers import AnswerItem
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerScores, figures_of, score_item
 from ragqa.lab.labelled import CitationGroup, CitedSentence, LabelledClaim
-from ragqa.pipeline import Pipeline
 from ragqa.plugins.protocols import Scorer
 from ragqa.settings.config import SplitterName
-from ragqa.types import Answer, AnswerSentence, Passage, Question
-from ragqa.types.events.pipeline import Selected
-from ragqa.types.events.scoring import Scored, SentenceScored
+from ragqa.types import Answer, AnswerSentence, Passage
 from ragqa.types.scores import CitationCheck, Verdict
 from ragqa.types.streams import returned
 
@@ -206,16 +200,14 @@ def read_published(path: Path) -> tuple[PublishedCase, ...]:
     content = read_json(path, path.name)
     rows = content.get("items") if isinstance(content, dict) else content
     if not isinstance(rows, list):
-        msg = f"{path.name}: expected {SCHEMA}, found {describe(rows)}; give a file of published cases"
-        raise CorpusError(msg)
+        raise CorpusError(f"{path.name}: expected {SCHEMA}, found {describe(rows)}; give a file of published cases")
     return tuple(_case(row, number, path.name) for number, row in enumerate(rows, start=1))
 
 
 def _case(row: object, number: int, name: str) -> PublishedCase:
     problem = f"{name}, item {number}: expected {SCHEMA}"
     if not isinstance(row, dict):
-        msg = f"{problem}; found {describe(row)}; correct the item and try again"
-        raise CorpusError(msg)
+        raise CorpusError(f"{problem}; found {describe(row)}; correct the item and try again")
     passages, answer, expected = (row.get(key) for key in ("RetrievedPassages", "Answer", "expected"))
     if isinstance(passages, str):
         passages = [passages]
@@ -223,11 +215,10 @@ def _case(row: object, number: int, name: str) -> PublishedCase:
         msg = f"{problem}; found {describe(passages)} under RetrievedPassages; correct the item and try again"
         raise CorpusError(msg)
     if not isinstance(answer, str) or not isinstance(expected, dict):
-        msg = (
+        raise CorpusError(
             f"{problem}; found {describe(answer)} under Answer and {describe(expected)} under expected; "
             "correct the item and try again"
         )
-        raise CorpusError(msg)
     scores = [expected.get(f"{part}_score") for part in PARTS]
     numbers = [float(score) for score in scores if _is_number(score)]
     if len(numbers) < len(PARTS):
@@ -276,61 +267,3 @@ def _part(part: str, cases: Sequence[CaseAgreement]) -> PartAgreement:
         mean_difference=fmean(differences) if cases else 0.0,
         mean_distance=fmean(map(abs, differences)) if cases else 0.0,
     )
-
-
-# Time per stage -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedRow:
-    """One question: milliseconds to the selection, seconds from there, and how much there was to score."""
-
-    milliseconds_to_selection: float
-    seconds_to_first_sentence_score: float  # from the selection; equal to the next where no sentence was scored
-    seconds_to_final_scores: float  # from the selection
-    n_kept: int
-    n_sentences: int
-    n_pairs: int
-
-
-def measure_speed(
-    pipeline: Pipeline, questions: Sequence[Question], *, selection_only: bool = False
-) -> Iterator[SpeedRow]:
-    """A row per question, in order, each as soon as it is measured. The first question warms up and is run twice.
-
-    With ``selection_only`` nothing is answered: all figures beyond the selection are 0.
-    """
-    if questions:
-        _row(pipeline, questions[0], selection_only)
-    for question in questions:
-        yield _row(pipeline, question, selection_only)
-
-
-def _row(pipeline: Pipeline, question: Question, selection_only: bool) -> SpeedRow:
-    began = selected = final = time.perf_counter()
-    first: float | None = None
-    n_kept = n_sentences = n_pairs = 0
-    for event in pipeline.run(question):
-        now = time.perf_counter()
-        match event:
-            case Selected(selection):
-                selected, n_kept = now, len(selection.kept)
-                if selection_only:
-                    return SpeedRow(1000 * (selected - began), 0.0, 0.0, n_kept, 0, 0)
-            case SentenceScored() if first is None:
-                first = now
-            case Scored(paper):
-                final, n_pairs, n_sentences = now, paper.n_pairs, len(paper.sentences)
-    return SpeedRow(
-        1000 * (selected - began), (first or final) - selected, final - selected, n_kept, n_sentences, n_pairs
-    )
-
-
-def summarise(rows: Sequence[SpeedRow]) -> list[tuple[str, float, float, float]]:
-    """(name, median, 99th percentile, maximum) of every column that is not 0 throughout; empty without rows."""
-    columns = {name: [float(getattr(row, name)) for row in rows] for name in SpeedRow.__dataclass_fields__}
-    return [
-        (name.replace("_", " "), median(values), float(np.percentile(values, 99)), max(values))
-        for name, values in columns.items()
-        if any(values)
-    ]

@@ -81,24 +81,21 @@ def folds_by_gold(questions: Sequence[GoldQuestion], n_folds: int = 5, seed: int
     first gold ids than folds, and where a fold has nothing left to train on.
     """
     if n_folds < 2:
-        msg = f"folds must be at least 2, got {n_folds}; change the setting and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"folds must be at least 2, got {n_folds}; change the setting and try again")
     bare = [number for number, question in enumerate(questions, start=1) if not question.gold]
     if bare:
-        msg = (
+        raise CorpusError(
             f"expected gold passages for every question, found none for {len(bare):,} of {len(questions):,}, first for "
             f"question {bare[0]:,}; leave these questions out"
         )
-        raise CorpusError(msg)
     groups: dict[str, list[int]] = {}
     for position, question in enumerate(questions):
         groups.setdefault(min(question.gold), []).append(position)
     if len(groups) < n_folds:
-        msg = (
+        raise CorpusError(
             f"expected questions about at least {n_folds:,} gold passages, one per fold, found {len(groups):,} in "
             f"{len(questions):,} questions; take fewer folds or more questions"
         )
-        raise CorpusError(msg)
     return tuple(_fold(questions, test) for test in _dealt(groups, n_folds, seed))
 
 
@@ -116,11 +113,10 @@ def _fold(questions: Sequence[GoldQuestion], test: list[int]) -> Fold:
     tested = frozenset().union(*(questions[position].gold for position in test))
     train = tuple(position for position, question in enumerate(questions) if tested.isdisjoint(question.gold))
     if not train:
-        msg = (
+        raise CorpusError(
             f"expected questions to train on, found that all {len(questions):,} share gold passages with the "
             f"{len(test):,} tested in one fold; take more folds or more questions"
         )
-        raise CorpusError(msg)
     return Fold(tuple(sorted(test)), train)
 
 
@@ -188,10 +184,9 @@ def _questions_with_gold(files: Sequence[Path], index: Index) -> list[GoldQuesti
     for file in files:
         gold, unit = load_gold(file, index.passages)
         if unit != "passage":
-            msg = (
+            raise CorpusError(
                 f"expected questions with gold passages in {file}, found gold documents; name a file in ObliQA's schema"
             )
-            raise CorpusError(msg)
         found += [question for question in gold if question.gold]
     if not found:
         msg = f"expected questions with gold passages in {', '.join(map(str, files))}, found none; name another file"
@@ -205,6 +200,5 @@ def _fold_named(text: str, questions: Sequence[GoldQuestion]) -> Fold | None:
         return None
     number, _, total = text.partition("/")
     if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total) and int(total) > 1):
-        msg = f"--fold must be K/N with K from 1 to N and N at least 2, got {text!r}; give for example 1/5"
-        raise ConfigError(msg)
+        raise ConfigError(f"--fold must be K/N with K from 1 to N and N at least 2, got {text!r}; give for example 1/5")
     return folds_by_gold(questions, int(total))[int(number) - 1]

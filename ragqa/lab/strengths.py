@@ -53,13 +53,12 @@ def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
     for row in rows_of(FILE, LabelledDocument):
         path, texts = data / row.document, {label: label for label in row.labels}
         if "/" in row.document.partition("/")[2]:
-            texts = {_digits(text): text for text in _units_of(path)}
+            texts = {hashlib.sha256(text.encode()).hexdigest()[:DIGITS]: text for text in _units_of(path)}
         n_lost = sum(key not in texts for key in row.labels)
         if n_lost > max(1, len(row.labels) // 50):
-            msg = (
+            raise CorpusError(
                 f"{path}: {n_lost} of its {len(row.labels)} labelled texts were not found; expected the file as it was"
             )
-            raise CorpusError(msg)
         found += [
             StrengthSentence(texts[key], Strength(label), row.document, row.is_test)
             for key, label in row.labels.items()
@@ -81,7 +80,3 @@ def units(passage: Passage) -> Iterator[str]:
         listing = taken_apart(span.text)
         for text in (span.text, *(item.after(listing.lead) for item in listing.items)):
             yield " ".join(text.split())
-
-
-def _digits(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from ragqa.errors import RagqaError, RecordError
@@ -97,10 +96,9 @@ def _register(path: Path) -> Register:
 def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
     """A run of `ragqa gaps`: what was found of each row, and what people said of it; None where there is none."""
     try:
-        found = {told["row"]["obligation_id"]: told for told in _journal(folder)}
-        said = (
-            (folder / "corrections.json").read_text(encoding="utf-8") if (folder / "corrections.json").exists() else ""
-        )
+        gaps = [entry["gap"] for _, entry in Journal(folder / JOURNAL).read()]
+        found, corrections = {told["row"]["obligation_id"]: told for told in gaps}, folder / "corrections.json"
+        said = corrections.read_text(encoding="utf-8") if corrections.exists() else ""
     except (OSError, KeyError, TypeError, RagqaError):
         return None
     if not found:
@@ -110,10 +108,6 @@ def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
     text = "\n".join(" ".join(told) for told in labels.values())
     title = f"{corpus} held against {policies}, {quantity(len(labels), 'row')}"
     return Seen(title, parts, {"corpus": corpus, "policies": policies}, (), text)
-
-
-def _journal(folder: Path) -> Iterator[dict[str, Any]]:
-    return (entry["gap"] for _, entry in Journal(folder / JOURNAL).read())
 
 
 def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> Seen | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
+from ragqa.index import Index
 from ragqa.infra.files import append_json_lines, write_whole
 from ragqa.records.record import AnswerRecord
 from ragqa.types import Passage
@@ -168,16 +169,6 @@ def _update(line: str) -> Update | None:
 # Records ----------------------------------------------------------------------------------------------------------
 
 
-class Holdings(Protocol):
-    """What `stale` asks of an open index."""
-
-    @property
-    def passages(self) -> Sequence[Passage]: ...
-
-    @property
-    def position_of(self) -> Mapping[str, int]: ...
-
-
 def cited(record: AnswerRecord) -> tuple[Passage, ...]:
     """The passages that the answer cites; all that it was written from where it cites none."""
     kept = record.kept
@@ -185,7 +176,7 @@ def cited(record: AnswerRecord) -> tuple[Passage, ...]:
     return tuple(kept[number - 1] for number in sorted(numbers) if number <= len(kept)) or kept
 
 
-def stale(record: AnswerRecord, index: Holdings, reread: Rereading | None = None) -> tuple[PassageChange, ...]:
+def stale(record: AnswerRecord, index: Index, reread: Rereading | None = None) -> tuple[PassageChange, ...]:
     """The cited passages that the corpus does not hold any more as they were, with what stands there now.
 
     What only another reading changed is none of them.
@@ -200,13 +191,10 @@ def stale(record: AnswerRecord, index: Holdings, reread: Rereading | None = None
             found.append(PassageChange(passage.passage_id, passage.number, passage.text, now))
     if found:
         documents = {one.passage_id: one.document_id for one in record.passages}
-        texts = {(one.document_id, one.text) for one in _of(index.passages, set(documents.values()))}
+        own = set(documents.values())
+        texts = {(one.document_id, one.text) for one in index.passages if one.document_id in own}
         found = [one for one in found if (documents[one.passage_id], one.before) not in texts]
     return tuple(found)
-
-
-def _of(passages: Iterable[Passage], documents: set[str]) -> Iterable[Passage]:
-    return (one for one in passages if one.document_id in documents)
 
 
 def stale_words(changes: Sequence[PassageChange]) -> str:

@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -31,7 +30,7 @@ from typing import Any, Final
 from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.errors import CorpusError
 from ragqa.index.folders import check_name
-from ragqa.infra.files import locked, write_whole
+from ragqa.infra.files import locked, sha256_of, write_whole
 from ragqa.library.names import free_name
 
 CATALOGUE: Final = "library.json"
@@ -197,8 +196,7 @@ class Collection:
             waits = next((one for one in before.staged if one.sha256 == digest), None)
             if held or waits:
                 what = f"the document {held.document_id}" if held else f"{waits.name if waits else ''}, which waits"
-                msg = f"{name}: the same content as {what}; left out"
-                raise _LeftOutError(msg)
+                raise _LeftOutError(f"{name}: the same content as {what}; left out")
             stale = [one for one in before.staged if target and one.replaces == target]
             moves += [_Move(_place(one), "", one.sha256) for one in stale]
             staged = tuple(one for one in before.staged if one not in stale)
@@ -215,11 +213,10 @@ class Collection:
     def _check_room(self, before: Catalogue, size: int) -> None:
         total = sum(one.size for one in before.kept) + sum(one.size for one in before.staged) + size
         if len(before.kept) + len(before.staged) >= MAX_DOCUMENTS or total > MAX_BYTES:
-            msg = (
+            raise CorpusError(
                 f"expected at most {MAX_DOCUMENTS:,} documents of {MAX_BYTES >> 30} GB in all in a corpus, found more; "
                 "make another corpus for the rest"
             )
-            raise CorpusError(msg)
 
     def unstage(self, names: tuple[str, ...]) -> None:
         """Throws away what waits under these names."""
@@ -358,12 +355,6 @@ def writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         msg = f"{folder} cannot be written ({error.strerror or error}); make room, or set RAGQA_HOME"
         raise CorpusError(msg) from error
-
-
-def sha256_of(path: Path) -> str:
-    """Of the file's bytes, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def now() -> str:

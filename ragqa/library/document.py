@@ -7,37 +7,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from ragqa.errors import CorpusError
+from ragqa.index import Index
 from ragqa.library.collection import collection_of
-from ragqa.plugins.protocols import Retriever
 from ragqa.types import Passage, Span
 
 LEAF: Final = 40  # passages that are shown together, a section more where one does not end there
 FOUND: Final = 200  # passages that a search lists
 _SEPARATOR: Final = " › "
-
-
-class Held(Protocol):
-    """What is asked of an open index."""
-
-    @property
-    def passages(self) -> Sequence[Passage]: ...
-
-    @property
-    def position_of(self) -> Mapping[str, int]: ...
-
-
-class Ranked(Held, Protocol):
-    """An open index that is searched as a whole."""
-
-    @property
-    def bm25s(self) -> Retriever: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +64,7 @@ class DocumentView:
         return tuple(kept[at : at + most])
 
 
-def documents_of(index: Held) -> dict[str, tuple[int, str]]:
+def documents_of(index: Index) -> dict[str, tuple[int, str]]:
     """Each document's first position and title, by its id, after reading every passage once."""
     found: dict[str, tuple[int, str]] = {}
     for position, passage in enumerate(index.passages):
@@ -90,7 +73,7 @@ def documents_of(index: Held) -> dict[str, tuple[int, str]]:
     return found
 
 
-def document_at(index: Held, position: int) -> DocumentView:
+def document_at(index: Index, position: int) -> DocumentView:
     """The document that the passage at this position belongs to; reads that document's passages once."""
     chosen = index.passages[position]
     start = stop = position
@@ -125,7 +108,7 @@ class TextMatch:
     spans: tuple[Span, ...]
 
 
-def search(index: Held, document: DocumentView, words: str) -> tuple[TextMatch, ...]:
+def search(index: Index, document: DocumentView, words: str) -> tuple[TextMatch, ...]:
     """The passages of the document in which every word begins some word, or a phrase in quotes stands; in order."""
     patterns = [re.compile(pattern, re.IGNORECASE) for pattern in _patterns(words)]
     found: list[TextMatch] = []
@@ -141,7 +124,7 @@ def search(index: Held, document: DocumentView, words: str) -> tuple[TextMatch, 
     return tuple(found)
 
 
-def search_corpus(index: Ranked, words: str, most: int = 50) -> tuple[TextMatch, ...]:
+def search_corpus(index: Index, words: str, most: int = 50) -> tuple[TextMatch, ...]:
     """The passages of the whole corpus that BM25 ranks first for these words, best first.
 
     Where there are phrases in quotes, those that hold each of them, of the first 20 times as many.
@@ -188,11 +171,9 @@ def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
     collection = collection_of(corpus, library)
     if collection is None:
         return None
-    try:
+    with suppress(CorpusError):
         catalogue = collection.read()
-    except CorpusError:
-        return None
-    for one in catalogue.documents:
-        if one.document_id == document_id and (catalogue.indexed or {}).get(document_id) == one.sha256:
-            return collection.path_of(one)
+        for one in catalogue.documents:
+            if one.document_id == document_id and (catalogue.indexed or {}).get(document_id) == one.sha256:
+                return collection.path_of(one)
     return None

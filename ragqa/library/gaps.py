@@ -250,11 +250,7 @@ _GAP: Final = TypeAdapter(GapRow)
 
 
 def gap_events(
-    store: GapStore,
-    register: Register,
-    rows: Sequence[Obligation],
-    policies: Policies,
-    scorer: RepassScorer,
+    store: GapStore, register: Register, rows: Sequence[Obligation], policies: Policies, scorer: RepassScorer
 ) -> Generator[GapProgress, None, GapRun]:
     """Holds these rows of the register against the policies; yields after each row, stopped at any moment goes on.
 
@@ -279,7 +275,8 @@ def gap_events(
             is_read = before is None or before.key != key
             if is_read or before is None:
                 readings = _read(row, near, scorer, similarity)
-                gap = GapRow(row, _label_of(readings), readings, key)
+                label: Label = min((one.label for one in readings), key=LABELS.index, default="not found")
+                gap = GapRow(row, label, readings, key)
             else:
                 gap = replace(before, row=row)
             store.put(gap, whole, is_read=is_read)
@@ -313,10 +310,6 @@ def _reading(
     places = dict.fromkeys(one.answer_index for one in deciding if one.answer_index is not None)
     words = tuple(span.text for one in deciding for span in one.missing)
     return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words)
-
-
-def _label_of(readings: Sequence[PolicyReading]) -> Label:
-    return min((one.label for one in readings), key=LABELS.index, default="not found")
 
 
 def _unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
+from itertools import chain, count
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -31,19 +32,13 @@ def member_name(member: str) -> str:
 def free_name(name: str, taken: Collection[str]) -> str:
     """The name, or the first of ``name (2)``, ``name (3)``, … that is not taken, whatever the case of its letters."""
     known = {one.casefold() for one in taken}
-    path, number, free = PurePosixPath(name), 1, name
-    while free.casefold() in known:
-        number += 1
-        free = f"{path.stem} ({number}){path.suffix}"
-    return free
+    path = PurePosixPath(name)
+    names = chain([name], (f"{path.stem} ({number}){path.suffix}" for number in count(2)))
+    return next(free for free in names if free.casefold() not in known)
 
 
 def corpus_name(title: str, taken: Collection[str] = ()) -> str:
     """A name for an index (see `ragqa.index.folders.check_name`) that reads like the title and is not taken."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     base = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:48].strip("-") or "documents"
-    number, free = 1, base
-    while free in taken:
-        number += 1
-        free = f"{base}-{number}"
-    return free
+    return next(free for free in chain([base], (f"{base}-{number}" for number in count(2))) if free not in taken)

@@ -15,8 +15,8 @@ from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError, sp
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
-from ragqa.infra.files import replacing
-from ragqa.library.collection import Collection, Document, Staged, sha256_of, writing
+from ragqa.infra.files import replacing, sha256_of
+from ragqa.library.collection import Collection, Document, Staged, writing
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"

@@ -103,6 +103,14 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
                 )
 
 
+def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Strength]]:
+    """Every sentence of these passages that obliges somebody or recommends, as it stands there. Raises ModelError."""
+    for passage in passages:
+        for span in split_sentences(passage.text):
+            if (strength := strength_of(span.text)).is_listed:
+                yield passage, span, strength
+
+
 def _units(text: str) -> Iterator[tuple[Span, str]]:
     """Sentences, and in place of one that lists things its items after the lead-in; texts on one line."""
     for sentence in split_sentences(text):

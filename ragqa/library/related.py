@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragqa.corpus.reference_grammar import Reference
+from ragqa.index import Index
 from ragqa.library.definitions import Glossary, Use
-from ragqa.library.document import Held
 from ragqa.types import Passage
 
 SHOWN: Final = 20  # references each way
@@ -35,7 +35,7 @@ class Related:
     terms: tuple[Use, ...]
 
 
-def related(index: Held, references: References, glossary: Glossary, passage: Passage) -> Related:
+def related(index: Index, references: References, glossary: Glossary, passage: Passage) -> Related:
     """What is related to this passage of the index."""
     refers = []
     for one in references.get(passage.passage_id, ())[:SHOWN]:

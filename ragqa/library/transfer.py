@@ -23,7 +23,7 @@ from ragqa.errors import CorpusError
 from ragqa.index import list_indexes
 from ragqa.index.engine import drop, engine_of
 from ragqa.index.folders import exclusive
-from ragqa.infra.files import move
+from ragqa.infra.files import move, sha256_of
 from ragqa.library.collection import (
     TRASH,
     Collection,
@@ -31,7 +31,6 @@ from ragqa.library.collection import (
     collections,
     make_collection,
     now,
-    sha256_of,
     temporary,
     writing,
 )
@@ -74,7 +73,9 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
                 refuse(f"one of more than {MAX_BYTES >> 20} MB")
         about = reader.exported(path)
         name = corpus_name(about["title"], {*taken, *(one.name for one in library.glob("*"))})
-        title = _free_title(about["title"], {one.read().title for one in collections(library)})
+        taken_titles = {one.read().title for one in collections(library)}
+        titles = (about["title"], *(f"{about['title']} ({n})" for n in range(2, len(taken_titles) + 3)))
+        title = next(one for one in titles if one not in taken_titles)
         collection = make_collection(name, library, title, about["description"])
         try:
             with writing(collection.folder), zipfile.ZipFile(path) as archive:
@@ -88,10 +89,6 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
     finally:
         path.unlink(missing_ok=True)
     return collection
-
-
-def _free_title(title: str, taken: set[str]) -> str:
-    return next(one for one in (title, *(f"{title} ({n})" for n in range(2, len(taken) + 3))) if one not in taken)
 
 
 def _unpacked(
@@ -183,5 +180,4 @@ def _deleted(key: str, library: Path) -> Deleted:
     for one in deleted(library):
         if one.key == key:
             return one
-    msg = f"expected something that was deleted, found {key[:80]!r}; choose from the list"
-    raise CorpusError(msg)
+    raise CorpusError(f"expected something that was deleted, found {key[:80]!r}; choose from the list")

@@ -14,9 +14,10 @@ from ragqa.errors import CorpusError, IndexingError
 from ragqa.index import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.index.build import LIBRARIES, version
 from ragqa.index.engine import engine_of, known_texts
-from ragqa.index.manifest import DENSE, FURTHER, Manifest, sha256_of_file
+from ragqa.index.manifest import DENSE, FURTHER, Manifest
 from ragqa.index.passage_arrays import digests_of
 from ragqa.index.reuse import KnownVectors
+from ragqa.infra.files import sha256_of
 from ragqa.library import parse_cache
 from ragqa.library.changes import (
     REREAD,
@@ -162,7 +163,7 @@ def _known(name: str, indexes: Path, encoder: Encoder | None, models: Mapping[st
     whole = {
         ranking: path
         for ranking, path in files.items()
-        if path not in announced or sha256_of_file(index.folder / path) == announced[path]
+        if path not in announced or sha256_of(index.folder / path) == announced[path]
     }
     if not whole:
         return {}

@@ -126,8 +126,7 @@ def take_from_folder(collection: Collection, folder: str, names: tuple[str, ...]
     """Copies files of a listed folder, each by one of the names that `files_of` gave; as `take`. Raises CorpusError."""
     root = server_folders().get(folder)
     if root is None:
-        msg = f"expected one of the folders that {FOLDERS} lists, found {folder[:80]!r}; choose another"
-        raise CorpusError(msg)
+        raise CorpusError(f"expected one of the folders that {FOLDERS} lists, found {folder[:80]!r}; choose another")
     paths = {storable_name(path.relative_to(root).as_posix()): path for path in files_below(root, SUFFIXES)}
     lines = []
     for name in names:

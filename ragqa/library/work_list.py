@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.errors import RecordError
+from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL
-from ragqa.library.changes import Holdings, cited, renamed, stale
+from ragqa.library.changes import cited, renamed, stale
 from ragqa.library.gaps import GapRun, GapStore
 from ragqa.library.register import Obligation, RowChange, compared, register
 from ragqa.library.register_store import Handling, Register
@@ -70,7 +71,7 @@ def work_list(
     found: Register,
     changes: Sequence[RowChange],
     answers: Iterable[AnswerRecord],
-    index: Holdings,
+    index: Index,
     gaps: Mapping[str, Mapping[str, str]],
 ) -> tuple[WorkItem, ...]:
     """The rows of these changes that are new, changed or gone, in their order, with what rests on each.
@@ -94,7 +95,7 @@ def _resting_gaps(one: RowChange, gaps: Mapping[str, Mapping[str, str]]) -> dict
     return {name: results[before] for name, results in gaps.items() if before in results and after not in results}
 
 
-def _touched(answer: AnswerRecord, changes: Sequence[RowChange], index: Holdings) -> set[int]:
+def _touched(answer: AnswerRecord, changes: Sequence[RowChange], index: Index) -> set[int]:
     """The places of the changes that this answer rests on."""
     lost = {one.passage_id for one in stale(answer, index)}
     if not lost:

@@ -53,8 +53,7 @@ def resolve_model(name: str, kind: str = "") -> Path:
     if name in (*EMBEDDED, *ADAPTERS):
         folder = _HERE / name
         if not folder.is_dir():
-            msg = f"Embedded model '{name}' is missing from {_HERE}; reinstall ragqa."
-            raise ModelError(msg)
+            raise ModelError(f"Embedded model '{name}' is missing from {_HERE}; reinstall ragqa.")
         return folder
     if name in ADAPTED:
         return joined_model(name, adapter_of(name), Paths.from_env().local_models)
@@ -64,11 +63,10 @@ def resolve_model(name: str, kind: str = "") -> Path:
     alternative = _ALTERNATIVES.get(kind, "use the embedded 'nli-minilm-l6'")
     if is_hub_name(name):
         return fetch(name, alternative)
-    msg = (
+    raise ModelError(
         f"No model '{name}': expected one of {', '.join((*EMBEDDED, *ADAPTED))}, the path of a local folder or a hub "
         f"name (organisation/model). Correct the name, or {alternative}."
     )
-    raise ModelError(msg)
 
 
 def adapter_of(name: str) -> Path:
@@ -125,11 +123,10 @@ def check_model(path: Path, kind: str) -> str:
         raise ModelError(msg)
     expected = manifest.get("sha256")
     if found != expected:
-        msg = (
+        raise ModelError(
             f"The weights in {path} do not match their manifest: expected sha256 {expected}, found {found}; "
             "reinstall ragqa, or train the model again."
         )
-        raise ModelError(msg)
     return found
 
 
@@ -138,8 +135,7 @@ def manifest_of(folder: Path) -> dict[str, str]:
     file = folder / MANIFEST
     if not file.is_file():
         if folder.parent == _HERE:
-            msg = f"{folder} has no {MANIFEST}, so its weights cannot be checked; reinstall ragqa."
-            raise ModelError(msg)
+            raise ModelError(f"{folder} has no {MANIFEST}, so its weights cannot be checked; reinstall ragqa.")
         return {}
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -147,8 +143,7 @@ def manifest_of(folder: Path) -> dict[str, str]:
         msg = f"{file} cannot be read as JSON ({error}); reinstall ragqa, or train the model again."
         raise ModelError(msg) from error
     if not isinstance(manifest, dict):
-        msg = f"{file} must hold a JSON object, found {type(manifest).__name__}; reinstall ragqa."
-        raise ModelError(msg)
+        raise ModelError(f"{file} must hold a JSON object, found {type(manifest).__name__}; reinstall ragqa.")
     return {str(key): str(value) for key, value in manifest.items()}
 
 

@@ -50,8 +50,7 @@ def remove_joined(folder: Path) -> int:
         freed = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
         shutil.rmtree(folder, ignore_errors=not freed)
     except OSError as error:
-        msg = f"expected to remove {folder}, found: {error.strerror or error}; check that folder"
-        raise ModelError(msg) from error
+        raise ModelError(f"expected to remove {folder}, found: {error.strerror or error}; check that folder") from error
     return freed
 
 

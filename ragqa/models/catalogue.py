@@ -7,7 +7,6 @@ run by ragqa.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import ConfigError, ModelError
+from ragqa.infra.files import sha256_of
 
 LIBRARY: Final = "xllamacpp"  # imported by the model's own process only
 _MAGIC: Final = b"GGUF"
@@ -123,8 +123,7 @@ def find_local(name: str) -> LocalModel:
     found = next((model for model in (*LOCAL_MODELS, *VERIFIERS) if model.name == name), None)
     if found is None:
         names = ", ".join(model.name for model in (*LOCAL_MODELS, *VERIFIERS))
-        msg = f"expected one of the models {names}, found {name!r}; name one of them"
-        raise ConfigError(msg)
+        raise ConfigError(f"expected one of the models {names}, found {name!r}; name one of them")
     return found
 
 
@@ -166,11 +165,10 @@ def _own_file(name: str) -> Path:
         with file.open("rb") as stream:
             found = stream.read(len(_MAGIC))
     except OSError as error:
-        msg = (
+        raise ModelError(
             f"expected a local model: one of {names}, or the path of a GGUF file, found {name!r} "
             f"({error.strerror or error}); correct the name"
-        )
-        raise ModelError(msg) from error
+        ) from error
     if found != _MAGIC:
         msg = f"expected {file} to be a GGUF file, found one that begins with {found!r}; choose another file"
         raise ModelError(msg)
@@ -194,22 +192,15 @@ def check_file(model: LocalModel, file: Path) -> None:
     except OSError as error:
         msg = f"expected to read {file}, found: {error.strerror or error}; check the file and the folder"
         raise ModelError(msg) from error
-    msg = (
+    raise ModelError(
         f"expected {file} to be {model.title}, {model.n_bytes:,} bytes of sha256 {model.sha256}, found {found}; "
         f"remove it and fetch it again: ragqa models remove {model.name}, ragqa models fetch {model.name}"
     )
-    raise ModelError(msg)
 
 
 def noted_file(file: Path) -> Path:
     """Where the digest found once is noted."""
     return file.with_name(file.name + ".checked")
-
-
-def sha256_of(file: Path) -> str:
-    """In hexadecimal."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _noted(file: Path) -> Any:  # noqa: ANN401 - whatever is in that file

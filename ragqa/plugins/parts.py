@@ -170,11 +170,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
     ),
     NLI_MODELS: (
         Part("nli-minilm-l6", "nli-minilm-l6", "Six layers, trained for regulation; bundled."),
-        Part(
-            "FOLDER",
-            "a folder or hub name",
-            "Any cross-encoder of three classes.",
-        ),
+        Part("FOLDER", "a folder or hub name", "Any cross-encoder of three classes."),
     ),
     CORPUS_FORMATS: (
         Part("obliqa", "ObliQA", "JSON documents of ObliQA's schema."),

@@ -225,8 +225,7 @@ def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
     """
     part = find(group, name)
     if part is None or not part.maker:
-        msg = f"no {_kind(group)} is called {name!r}; expected one of {listed(group)}"
-        raise ConfigError(msg)
+        raise ConfigError(f"no {_kind(group)} is called {name!r}; expected one of {listed(group)}")
     given = {"name": name} | given
     if isinstance(part.maker, str):
         module, _, attribute = part.maker.partition(":")

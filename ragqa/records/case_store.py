@@ -80,8 +80,7 @@ class CaseStore(Database):
                 return case, rows[-1][2], events
         if self._reader:
             self._reader.refused(case_id)
-        msg = f"no case {case_id[:60]!r} in {self._engine.name}; `ragqa case list` lists the cases"
-        raise RecordError(msg)
+        raise RecordError(f"no case {case_id[:60]!r} in {self._engine.name}; `ragqa case list` lists the cases")
 
     def _is_shown(self, case: CaseView) -> bool:
         if self._reader is None or self._reader.everything:

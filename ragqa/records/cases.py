@@ -137,10 +137,9 @@ class CaseView:
         for one in self.items:
             if one.number == number:
                 return one
-        msg = (
+        raise RecordError(
             f"case {self.case_id} has no item {number}; it has {', '.join(str(i.number) for i in self.items) or 'none'}"
         )
-        raise RecordError(msg)
 
     def reviews(self, item: int = 0) -> tuple[tuple[int, CaseEvent], ...]:
         """Submissions and decisions about an item, 0 the case, oldest first, each with the number of its event."""
@@ -195,8 +194,7 @@ def words_of(text: str, what: str, most: int = LONGEST) -> str:
     kept = without_invisible(text).strip()
     kept = " ".join(kept.split()) if most == LONGEST_NAME else kept
     if not 0 < len(kept) <= most:
-        msg = f"{what}: expected 1 to {most:,} characters, found {len(kept):,}; correct it"
-        raise QuestionError(msg)
+        raise QuestionError(f"{what}: expected 1 to {most:,} characters, found {len(kept):,}; correct it")
     return kept
 
 
@@ -205,19 +203,16 @@ def day_of(text: str) -> str:
     try:
         return date.fromisoformat(text.strip()).isoformat() if text.strip() else ""
     except ValueError as error:
-        msg = f"due: expected a day such as 2026-12-31, found {text[:20]!r}; correct it"
-        raise QuestionError(msg) from error
+        raise QuestionError(f"due: expected a day such as 2026-12-31, found {text[:20]!r}; correct it") from error
 
 
 def added(case: CaseView, ref: str, by: Signer, look: Look) -> CaseEvent:
     """The event that adds what ``ref`` names. Raises RecordError: it is in there, or is not there to be seen."""
     ref = ref if ":" in ref else f"record:{ref}"
     if any(one.ref == ref for one in case.items):
-        msg = f"{ref[:80]} is in case {case.case_id} already; submit, note or remove it there"
-        raise RecordError(msg)
+        raise RecordError(f"{ref[:80]} is in case {case.case_id} already; submit, note or remove it there")
     if not look([ref]):
-        msg = f"there is no {ref[:80]!r} that you may see; expected {FORMS}"
-        raise RecordError(msg)
+        raise RecordError(f"there is no {ref[:80]!r} that you may see; expected {FORMS}")
     return CaseEvent(Step.ADDED, by, ref=ref)
 
 
@@ -225,6 +220,5 @@ def done(case: CaseView, number: int, by: Signer) -> CaseEvent:
     """The event that ends a task. Raises RecordError where there is none, or it has ended."""
     if not any(one.number == number and not one.done for one in case.tasks):
         still = ", ".join(str(one.number) for one in case.tasks if not one.done) or "none"
-        msg = f"case {case.case_id} has no open task {number}; open are: {still}"
-        raise RecordError(msg)
+        raise RecordError(f"case {case.case_id} has no open task {number}; open are: {still}")
     return CaseEvent(Step.DONE, by, item=number)

@@ -114,11 +114,10 @@ class Database:
             execute(self._engine.own(_VERSION))
             version = execute("SELECT max(version) FROM store_version").fetchone()[0] or 0
             if version > len(MIGRATIONS):
-                msg = (
+                raise RecordError(
                     f"the records in {self._engine.name} have schema {version}, this ragqa knows {len(MIGRATIONS)}; "
                     "a later ragqa has used them: upgrade this one"
                 )
-                raise RecordError(msg)
             for number in range(version, len(MIGRATIONS)):
                 execute(self._engine.own(MIGRATIONS[number]))
                 execute("INSERT INTO store_version VALUES (?)", (number + 1,))

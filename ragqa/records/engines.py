@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ragqa.errors import ConfigError, RecordError
 from ragqa.infra.disk_cache import use_wal
@@ -29,22 +29,7 @@ class AwayError(RecordError):
     """The server cannot be reached, or went away before it acknowledged: the same may work again soon."""
 
 
-class RecordEngine(Protocol):
-    """Transactions of one place. ``name`` is what messages may call it."""
-
-    name: str
-
-    def transaction(self, *, alone: bool = False) -> Any:  # noqa: ANN401 - a context manager of Execute
-        """A connection of its own in one transaction, ``alone`` where no other process may be making tables.
-
-        Raises RecordError, of which AwayError may be tried again.
-        """
-
-    def own(self, schema: str) -> str:
-        """A statement that makes a table, in this engine's words for its types."""
-
-    def field(self, *path: str) -> str:
-        """SQL for the text under these keys of the JSON in ``body``."""
+RecordEngine: TypeAlias = "SqliteEngine | PostgresEngine"
 
 
 def engine_of(place: Place) -> RecordEngine:
@@ -53,7 +38,7 @@ def engine_of(place: Place) -> RecordEngine:
 
 
 class SqliteEngine:
-    """One file, in the write-ahead log."""
+    """One file, in the write-ahead log. ``name`` is what messages may call it."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -61,7 +46,10 @@ class SqliteEngine:
 
     @contextmanager
     def transaction(self, *, alone: bool = False) -> Iterator[Execute]:
-        """SQLite's own errors come out as RecordError."""
+        """A connection of its own in one transaction, ``alone`` where no other process may be making tables.
+
+        Raises RecordError, of which AwayError may be tried again.
+        """
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.file, timeout=PATIENCE_SECONDS)) as connection:
@@ -75,9 +63,11 @@ class SqliteEngine:
             raise RecordError(msg) from error
 
     def own(self, schema: str) -> str:
+        """A statement that makes a table, in this engine's words for its types."""
         return schema + " STRICT"
 
     def field(self, *path: str) -> str:
+        """SQL for the text under these keys of the JSON in ``body``."""
         return f"json_extract(body, '$.{'.'.join(path)}')"
 
 
@@ -99,11 +89,10 @@ class PostgresEngine:
     def __init__(self, address: str) -> None:
         match = _ADDRESS.fullmatch(address)
         if not match:  # of the address nothing is told, since nobody can say where in it the password is
-            msg = (
+            raise ConfigError(
                 "RAGQA_RECORDS: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else; write "
                 "special characters of the password as %40 and so on, or keep it in PGPASSFILE or PGPASSWORD"
             )
-            raise ConfigError(msg)
         try:
             import psycopg
         except ImportError as error:

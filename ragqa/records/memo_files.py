@@ -222,11 +222,10 @@ class _Docx:
 def _pdf(memo: Memo, template: Path | None) -> bytes:
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
-        msg = (
+        raise ConfigError(
             "a PDF is made by LibreOffice, found no soffice on PATH; install LibreOffice Writer, or choose a file that "
             "ends in .docx, .html or .md"
         )
-        raise ConfigError(msg)
     with tempfile.TemporaryDirectory(prefix="ragqa-memo-") as folder:
         source, profile = Path(folder, "memo.docx"), Path(folder, "profile").as_uri()
         source.write_bytes(_docx(memo, template))

@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from ragqa.corpus.documents.sheets import decoded
 from ragqa.errors import ConfigError, QuestionError
@@ -54,6 +54,9 @@ def reply(view: View) -> tuple[Value, ...]:
 def failure(error: Exception) -> tuple[Value, ...]:
     """What stands beside a question that could not be answered: why. It has no record, and is asked again."""
     return (f"Failed: {error}", *[""] * (len(HEADS) - 1))
+
+
+_Sheet: TypeAlias = "_Csv | _Book"
 
 
 class Questionnaire:
@@ -111,25 +114,6 @@ class Questionnaire:
                 self._sheet.put(row, dict(zip(self._own, values, strict=True)))
 
 
-class _Sheet(Protocol):
-    """Rows and columns, both counted from 1."""
-
-    n_rows: int
-    n_columns: int
-
-    def value(self, row: int, column: int) -> Value:
-        """What the cell holds; "" where it is empty or is not there."""
-
-    def text(self, row: int, column: int) -> str:
-        """The same as text."""
-
-    def put(self, row: int, values: dict[int, Value]) -> None:
-        """Writes cells of ragqa's own, by column: none is a formula, whatever its text."""
-
-    def save(self, path: Path) -> None:
-        """Writes all of it."""
-
-
 def _opened(file: Path, head: str) -> _Sheet:
     kinds: dict[str, Callable[[Path, str], _Sheet]] = {".xlsx": _Book, ".csv": _Csv}
     if file.suffix.lower() not in kinds:
@@ -157,7 +141,10 @@ def _place_of(sheet: _Sheet, head: str, name: str) -> tuple[int, int]:
 
 
 class _Csv:
-    """A CSV file, written as it was read: the same delimiter and byte order mark, UTF-8."""
+    """A CSV file, written as it was read: the same delimiter and byte order mark, UTF-8.
+
+    Rows and columns are counted from 1; what is not there is "". No cell that is put in is a formula.
+    """
 
     def __init__(self, file: Path, _: str) -> None:
         data = file.read_bytes()

@@ -213,11 +213,10 @@ class AnswerRecord:
                 raise RecordError(msg) from error
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "the top level"
-            msg = (
+            raise RecordError(
                 f"this is not a ragqa record: at {place}, {first['msg']}; "
                 "export it again with `ragqa records export RECORD_ID`"
-            )
-            raise RecordError(msg) from error
+            ) from error
 
     def _passage_by_id(self) -> dict[str, Passage]:
         return {passage.passage_id: passage for passage in self.passages}

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from ragqa.types.events.pipeline import Answered, Event, Fused, Reranked, Retrie
 from ragqa.types.events.scoring import RelevanceMeasured, Scored
 
 if TYPE_CHECKING:
-    from ragqa.index.manifest import Manifest
     from ragqa.records.traces import Spans
 
 _STAGES: dict[type, str] = {
@@ -56,14 +55,14 @@ class Recorder:
         self,
         question: Question,
         config: Config,
-        manifest: Manifest,
+        manifest: Mapping[str, Any],
         models: Mapping[str, ModelInfo],
         store: RecordStore | None,
     ) -> None:
         self.record_id = new_record_id()
         self.seconds: dict[str, float] = {}
         self._question, self._config, self._store = question, config, store
-        self._manifest: dict[str, Any] = json.loads(json.dumps(asdict(manifest)))  # plain JSON values, as it reads back
+        self._manifest: dict[str, Any] = json.loads(json.dumps(manifest))  # plain JSON values, as it reads back
         self._models = dict(models)
         self._rankings: tuple[Ranking, ...] = ()
         self._reranker_scores: dict[str, float] = {}
@@ -181,8 +180,7 @@ def _spans(question: Question, config: Config, record_id: str) -> Spans | None:
     if switch in {"", "off"}:
         return None
     if switch not in {"on", "texts"}:
-        msg = f"RAGQA_TRACES: expected on, texts or off, found {switch[:20]!r}; correct it and start again"
-        raise ConfigError(msg)
+        raise ConfigError(f"RAGQA_TRACES: expected on, texts or off, found {switch[:20]!r}; correct it and start again")
     try:
         from ragqa.records.traces import Spans
     except ImportError as error:

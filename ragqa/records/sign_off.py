@@ -61,8 +61,7 @@ def submitted(case: CaseView, number: int, by: Signer, looked: Mapping[str, Seen
     """The submission of an item or the case for another's decision, with what it is of. Raises RecordError."""
     seen = _shown(case, number, looked)
     if not number and not (case.items or case.notes):
-        msg = f"case {case.case_id} has nothing to approve; add an item or a note, then submit it"
-        raise RecordError(msg)
+        raise RecordError(f"case {case.case_id} has nothing to approve; add an item or a note, then submit it")
     return _signed(Step.SUBMITTED, by, why, number, seen)
 
 
@@ -82,8 +81,7 @@ def decided(
         )
         raise RecordError(msg)
     if is_author(case, number, by):
-        msg = f"{by.name} is an author of {what}; another person has to decide on it"
-        raise AccessError(msg)
+        raise AccessError(f"{by.name} is an author of {what}; another person has to decide on it")
     seen = _shown(case, number, looked)
     told = changes(dict(case.reviews(number))[waiting].parts, seen.parts)
     if told and step is Step.APPROVED:

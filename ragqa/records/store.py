@@ -103,8 +103,7 @@ class RecordStore(Database):
             execute(_SAVE, row)
             if self._reader:
                 execute(
-                    "INSERT INTO readers VALUES (?,?,1) ON CONFLICT DO NOTHING",
-                    (record.record_id, self._reader.author),
+                    "INSERT INTO readers VALUES (?,?,1) ON CONFLICT DO NOTHING", (record.record_id, self._reader.author)
                 )
 
         self._patiently(work)
@@ -114,11 +113,10 @@ class RecordStore(Database):
         body, stamp = self._row(record_id, "body, sha256")
         digest = hashlib.sha256(body.encode()).hexdigest()
         if digest != stamp:
-            msg = (
+            raise RecordError(
                 f"record {record_id!r} was altered: its stamp says sha256 {stamp[:12]}…, its body has {digest[:12]}…; "
                 "ask the question again"
             )
-            raise RecordError(msg)
         if is_opened and self._reader and self._reader.opened:
             self._reader.opened(record_id)
         return AnswerRecord.from_json(body)

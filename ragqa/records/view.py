@@ -363,7 +363,5 @@ def _explain(view: View, scored: Scored) -> Explained | None:
         return None
     passages = view.selection.passages
     return Explained(
-        explain(scored.paper, passages),
-        explain(scored.script, passages),
-        mode_differences(scored.paper, scored.script),
+        explain(scored.paper, passages), explain(scored.script, passages), mode_differences(scored.paper, scored.script)
     )

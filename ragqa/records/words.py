@@ -19,11 +19,7 @@ from ragqa.types.scores import CitationCheck, SentenceVerdict, Verdict
 QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
 LONGEST_SHORT_NAME: Final = 28  # characters, without the number
-_HEADLINES: Final = {
-    "answered": "Answered",
-    "partly": "Partly answered",
-    "not found": "Not found in these documents",
-}
+_HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 _FURTHER: Final = re.compile(r", | and | \(|: ")
 _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")

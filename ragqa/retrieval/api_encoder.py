@@ -98,11 +98,10 @@ class ApiEncoder:
             self._dimension = self._dimension or length
             if length != self._dimension:
                 delete = "" if self._cache is None else f", delete {self._cache.file}"
-                msg = (
+                raise ModelError(
                     f"expected vectors of {self._dimension} numbers from {self._info.name} as before, found {length}: "
                     f"the model behind this name has changed; start again{delete} and rebuild the index, {INSTEAD}"
                 )
-                raise ModelError(msg)
 
     def _embed(self, texts: Sequence[str], role: Role) -> FloatMatrix:
         """float32 array of shape (n_texts, dimension), rows of length 1, from the server."""
@@ -126,12 +125,10 @@ def _rows(content: bytes, n_texts: int) -> FloatMatrix:
     """The answer's vectors in the order of the texts, float32 (n_texts, dimension), made 1 long. Raises ValueError."""
     rows: list[Any] = [item.get("embedding") for item in items_in_order(content, n_texts)]
     if not all(isinstance(row, list) and {type(number) for number in row} <= {int, float} for row in rows):
-        msg = "an embedding that is not a list of numbers"
-        raise ValueError(msg)
+        raise ValueError("an embedding that is not a list of numbers")
     dimensions = sorted({len(row) for row in rows})
     if len(dimensions) > 1 or dimensions == [0]:
-        msg = f"embeddings of {' and '.join(map(str, dimensions))} numbers"
-        raise ValueError(msg)
+        raise ValueError(f"embeddings of {' and '.join(map(str, dimensions))} numbers")
     try:
         matrix = np.array(rows, np.float64)
     except OverflowError:  # an integer of 400 digits
@@ -139,8 +136,7 @@ def _rows(content: bytes, n_texts: int) -> FloatMatrix:
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
-        msg = "an embedding that is zero or not finite"
-        raise ValueError(msg)
+        raise ValueError("an embedding that is zero or not finite")
     return np.asarray(matrix / lengths, np.float32)
 
 

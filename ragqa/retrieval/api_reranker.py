@@ -40,11 +40,10 @@ class ApiReranker(TextReranker):
         self._api = ModelApi(name, SERVICE, environ)
         provider, base_url, _ = self._api.identity
         if provider == "openai" and base_url == self._api.provider.default_url:
-            msg = (
+            raise ConfigError(
                 f"{name}: expected OPENAI_BASE_URL to be the address of a server with /rerank, such as vLLM's or "
                 f"llama.cpp's, found OpenAI's own, which has no rerankers; set it, {INSTEAD}"
             )
-            raise ConfigError(msg)
         self._most = DOCUMENTS_PER_REQUEST[provider]
         self._options: dict[str, Any] = {"truncation": True} if self._api.provider.is_voyage else {}
         identity = json.dumps(["rerank", *self._api.identity])
@@ -84,13 +83,11 @@ def _scores(content: bytes, n_texts: int) -> list[float]:
     items = items_in_order(content, n_texts, ("data", "results"))
     scores = [item.get("relevance_score") for item in items]
     if not {type(score) for score in scores} <= {int, float}:
-        msg = "a relevance_score that is not a number"
-        raise ValueError(msg)
+        raise ValueError("a relevance_score that is not a number")
     try:
         numbers = [float(score) for score in scores]  # type: ignore[arg-type]
     except OverflowError:  # an integer of 400 digits
         numbers = [math.inf]
     if not all(map(math.isfinite, numbers)):
-        msg = "a relevance_score that is not finite"
-        raise ValueError(msg)
+        raise ValueError("a relevance_score that is not finite")
     return numbers

@@ -319,8 +319,7 @@ def _mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """The array of this file, read as it is used. Raises OSError and ValueError."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 1 or array.dtype != dtype:
-        msg = f"{path.name} holds {array.dtype} of shape {array.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"{path.name} holds {array.dtype} of shape {array.shape}")
     return np.asarray(array)  # still mapped; np.memmap's own indexing is several us slower
 
 

@@ -67,11 +67,10 @@ def check_size(kind: str, n_passages: int) -> None:
     """Raises ConfigError where there are too few passages to train this kind of index."""
     needed = LEAST_PER_GROUP * max(groups_of(kind), PQ_GROUPS if "PQ" in kind else 0)
     if n_passages < needed:
-        msg = (
+        raise ConfigError(
             f"vectors {kind!r} need at least {needed:,} passages to learn from, found {n_passages:,}; choose fewer "
             "groups, or --vectors Flat, which is exact and quick at this size"
         )
-        raise ConfigError(msg)
 
 
 def check_kind(kind: str, dimension: int) -> None:
@@ -89,8 +88,7 @@ def read_vectors(path: Path, kind: str = "Flat") -> Any:  # noqa: ANN401 - a fai
         index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:
         reason = str(error).rpartition("Error: ")[2]
-        msg = f"expected FAISS vectors in {path.name}, found something else ({reason})"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"expected FAISS vectors in {path.name}, found something else ({reason})") from error
     expected = empty_index(kind, index.d)
     is_flat = isinstance(expected, faiss.IndexFlat) and isinstance(index, faiss.IndexFlat)
     same = is_flat or type(index) is type(expected)
@@ -140,11 +138,10 @@ def empty_index(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Ind
         return faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
         reason = str(error).rpartition("Error: ")[2].rpartition("failed: ")[2].strip() or str(error)
-        msg = (
+        raise ConfigError(
             f"expected vectors that FAISS can make of {dimension} numbers, found {kind!r} ({reason}); choose --vectors "
             "Flat, IVF4096,SQ8 or HNSW32 (the number after PQ must divide that of the encoder)"
-        )
-        raise ConfigError(msg) from error
+        ) from error
 
 
 # Writing ------------------------------------------------------------------------------------------------------------
@@ -291,11 +288,10 @@ class DenseRetriever(CorpusRanker):
         query = self._encoder.encode_query(question)
         check_unit_rows(query, 1, self._encoder.info.name)
         if query.shape[1] != self._vectors.d:
-            msg = (
+            raise IndexMismatchError(
                 f"the index holds vectors of {self._vectors.d} numbers, the encoder {self._encoder.info.name} makes "
                 f"{query.shape[1]}; rebuild the index with this encoder (`ragqa index build`)"
             )
-            raise IndexMismatchError(msg)
         return self._best(*self._nearest(query, top_k), top_k)
 
     def _nearest(self, query: FloatMatrix, top_k: int) -> tuple[Positions, FloatMatrix]:
@@ -321,8 +317,7 @@ def check_unit_rows(vectors: FloatMatrix, n_texts: int, encoder_name: str) -> No
         problem = "rows that are not finite or not of length 1"
     else:
         return
-    msg = (
+    raise ModelError(
         f"expected {n_texts} vectors of length 1 from the encoder {encoder_name}, found {problem}; "
         "choose another encoder, for example all-MiniLM-L6-v2"
     )
-    raise ModelError(msg)

@@ -105,8 +105,7 @@ def load_documents(folder: Path) -> Documents:
         document_of = np.load(folder / DOCUMENT_OF, mmap_mode="r", allow_pickle=False)
         fits = document_of.ndim == 1 and document_of.dtype == np.int32 and isinstance(ids, list)
         if not fits or not len(ids) == len(set(ids)) == model.scores["num_docs"] == int(document_of.max()) + 1:
-            msg = f"{IDS}, {DOCUMENT_OF} and the scores are not of the same documents"
-            raise ValueError(msg)
+            raise ValueError(f"{IDS}, {DOCUMENT_OF} and the scores are not of the same documents")
     return Documents(model, tuple(ids), np.asarray(document_of))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from ragqa.models.inference.pair_encoding import encodable
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
+from ragqa.types import Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
 OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
@@ -39,21 +39,6 @@ RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers 
 Scores = npt.NDArray[np.float32]
 
 
-class TokenEncoder(Protocol):
-    """Texts to one vector per token: `LateEncoder`."""
-
-    @property
-    def info(self) -> ModelInfo: ...
-
-    def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
-        """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1."""
-        ...
-
-    def encode_query(self, text: str) -> FloatMatrix:
-        """For a question: float32 of shape (n_tokens, dimension), rows of length 1."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenVectors:
     """Token vectors of the different texts, and which of them each passage has; see `LATE_FILES`."""
@@ -67,7 +52,7 @@ class LateInteraction(CorpusRanker):
     """Ranks every passage by MaxSim."""
 
     def __init__(
-        self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: TokenEncoder
+        self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: LateEncoder
     ) -> None:
         super().__init__("late", passages, order, hidden)
         self._tokens = tokens
@@ -84,12 +69,11 @@ class LateInteraction(CorpusRanker):
         """MaxSim of the passages at these positions, in their order; each different text is compared once."""
         query, tokens = self._encoder.encode_query(question), self._tokens
         if query.shape[1] != tokens.vectors.shape[1]:
-            msg = (
+            raise IndexMismatchError(
                 f"the index holds token vectors of {tokens.vectors.shape[1]} numbers, the model "
                 f"{self._encoder.info.name} makes {query.shape[1]}; rebuild the index with this model "
                 "(`ragqa index build --also late:NAME`)"
             )
-            raise IndexMismatchError(msg)
         texts, place = np.unique(tokens.text_of[positions], return_inverse=True)
         return _max_sim(query, tokens, texts)[place]
 
@@ -103,7 +87,7 @@ class LateRescorer(LateInteraction):
         passages: Sequence[Passage],
         order: Positions,
         hidden: Mask,
-        encoder: TokenEncoder,
+        encoder: LateEncoder,
         position_of: Mapping[str, int],
     ) -> None:
         """As `LateInteraction`; ``position_of`` is by passage id."""
@@ -124,7 +108,7 @@ def late_retriever(
     passages: Sequence[Passage],
     order: Positions,
     hidden: Mask,
-    encoder: TokenEncoder,
+    encoder: LateEncoder,
     position_of: Mapping[str, int],
 ) -> LateInteraction:
     """One that ranks the whole corpus, or scores candidates where that has more than `RANKED_WHOLE` token vectors."""
@@ -133,7 +117,7 @@ def late_retriever(
     return LateRescorer(tokens, passages, order, hidden, encoder, position_of)
 
 
-def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> Iterator[tuple[int, int]]:
+def save_tokens(texts: Sequence[str], encoder: LateEncoder, folder: Path) -> Iterator[tuple[int, int]]:
     """Writes `LATE_FILES`: the token vectors of these texts, batch by batch; yields (done, total) different texts.
 
     Equal texts are encoded once, so that they tie exactly. A text without a token has one vector of zeros. Raises
@@ -167,11 +151,9 @@ def load_tokens(folder: Path) -> TokenVectors:
         numbers = np.memmap(folder / VECTORS, dtype="<f2", mode="r")
         sound = offsets.dtype == np.int64 and text_of.dtype == np.int32 and offsets.ndim == text_of.ndim == 1
         if not sound or offsets[0] != 0 or (np.diff(offsets) < 1).any() or text_of.max() + 1 != len(offsets) - 1:
-            msg = f"{OFFSETS} and {TEXT_OF} are not of the same texts"
-            raise ValueError(msg)
+            raise ValueError(f"{OFFSETS} and {TEXT_OF} are not of the same texts")
         if len(numbers) % int(offsets[-1]):
-            msg = f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens"
-            raise ValueError(msg)
+            raise ValueError(f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens")
     return TokenVectors(np.asarray(numbers).reshape(int(offsets[-1]), -1), offsets, text_of)
 
 
@@ -210,11 +192,10 @@ class LateEncoder(SharedModel[FloatMatrix]):
         import sentence_transformers
 
         if not hasattr(sentence_transformers, "MultiVectorEncoder"):
-            msg = (
+            raise ModelError(
                 "expected a version of sentence-transformers with late interaction (6.2 or later), found an older "
                 "one; install the extra: `pip install 'ragqa[late]'`"
             )
-            raise ModelError(msg)
         refuse_adapters(name, "a late-interaction model (ColBERT)")
         super().__init__(name, "MultiVectorEncoder", "a late-interaction model (ColBERT)", _INSTEAD)
 
@@ -245,6 +226,5 @@ class LateEncoder(SharedModel[FloatMatrix]):
         matrices = [np.array(matrix, dtype=np.float32) for matrix in vectors]
         lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
         if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
-            msg = f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}"
-            raise ModelError(msg)
+            raise ModelError(f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}")
         return matrices

@@ -87,19 +87,17 @@ class LearnedRanker(Reranker):
         try:
             self._booster = lightgbm.Booster(model_file=folder / RANKER_FILE)
         except (OSError, ValueError, TypeError, lightgbm.basic.LightGBMError) as error:
-            msg = (
+            raise ModelError(
                 f"The ranker in {folder} cannot be read ({type(error).__name__}: {str(error)[:200]}); expected "
                 f"{RANKER_FILE} as `ragqa train ranker` writes it. Train it again, or leave the reranker out."
-            )
-            raise ModelError(msg) from error
+            ) from error
         self._read = rankings_read(model)
         self._further = "".join(self._read[len(RANKINGS) :])
         if tuple(self._booster.feature_name()) != column_names(further=bool(self._further)):
-            msg = (
+            raise ModelError(
                 f"The ranker in {folder} was trained on other features than this version of ragqa computes; train it "
                 "again with `ragqa train ranker`, or leave the reranker out."
             )
-            raise ModelError(msg)
         self._info = ModelInfo(shown_name(model, folder), fingerprint, f"fp64, LightGBM {lightgbm.__version__}")
 
     @property
@@ -112,11 +110,10 @@ class LearnedRanker(Reranker):
         lacking = [name for name in self._read if hits and name not in {part.retriever for part in hits[0].parts}]
         if lacking:
             how = f" (`--also {self._further}`)" if self._further in lacking else ""
-            msg = (
+            raise ModelError(
                 f"The reranker {self._info.name} reads the rankings {', '.join(self._read)}; this index has no "
                 f"{' and no '.join(lacking)}. Build the index with it{how}, or leave the reranker out."
             )
-            raise ModelError(msg)
         features = ranking_features(question, hits, depth, corpus, self._further)
         return [float(score) for score in self._booster.predict(features, num_threads=1)] if len(features) else []
 

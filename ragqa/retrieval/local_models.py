@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import RecentResults
+from ragqa.infra.files import sha256_of
 from ragqa.models import ADAPTERS, check_model, resolve_model
 from ragqa.models.inference.torch_engine import quiet_transformers
 from ragqa.types import ModelInfo
@@ -70,11 +71,10 @@ def _base(name: str) -> EncoderWeights:
 def _adapter(name: str) -> Path:
     folder = resolve_model(name) if name in ADAPTERS else Path(name).expanduser()
     if not (folder / ADAPTER_WEIGHTS).is_file():
-        msg = (
+        raise ModelError(
             f"expected an adapter {name!r}: {', '.join(ADAPTERS) or 'a folder'} or a folder with {ADAPTER_WEIGHTS}, "
             "found none; correct the name, or leave out the + and what follows it"
         )
-        raise ModelError(msg)
     check_model(folder, ADAPTER)
     return folder
 
@@ -87,8 +87,7 @@ def _embedded() -> EncoderWeights:
         raise ModelError(msg)
     digest = _sha256(folder / "model.safetensors")
     if digest != EMBEDDED_SHA256:
-        msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {digest}; {_REINSTALL}"
-        raise ModelError(msg)
+        raise ModelError(f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {digest}; {_REINSTALL}")
     return EncoderWeights(folder, digest)
 
 
@@ -99,21 +98,19 @@ def _downloaded(name: str) -> Path:
     try:
         return Path(snapshot_download(name, local_files_only=True))
     except (OSError, ValueError) as error:  # not in the cache (an OSError), or no possible hub name
-        msg = (
+        raise ModelError(
             f"expected the encoder {name!r} to be a folder or a downloaded hub model, found neither on this machine; "
             f"download it with `hf download {name}`, or use {EMBEDDED}, which is bundled"
-        )
-        raise ModelError(msg) from error
+        ) from error
 
 
 def _weights(folder: Path, name: str) -> EncoderWeights:
     files = sorted([*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")])
     if not files:
-        msg = (
+        raise ModelError(
             f"expected *.safetensors weights in {folder} for the encoder {name!r}, found none (pickled weights are "
             f"not loaded); convert them, or use {EMBEDDED}, which is bundled"
         )
-        raise ModelError(msg)
     digests = [_sha256(file) for file in files]
     return EncoderWeights(folder, digests[0] if len(digests) == 1 else _joined(digests))
 
@@ -124,8 +121,7 @@ def _joined(digests: list[str]) -> str:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         msg = f"the weights {path} cannot be read ({error.strerror}); check the file's permissions"
         raise ModelError(msg) from error

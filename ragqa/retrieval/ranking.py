@@ -105,12 +105,11 @@ def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index:
         raise ConfigError(msg)
     if missing:
         held = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
-        msg = (
+        raise ConfigError(
             f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {held}; "
             f"build it with `{adding_command(missing, index)}` (a corpus of the library: "
             f"`{adding_command(missing, index, of_library=True)}`), or choose other weights"
         )
-        raise ConfigError(msg)
 
 
 Positions = npt.NDArray[np.int64]
@@ -135,8 +134,7 @@ def index_files(what: str, folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ZeroDivisionError) as error:
-        msg = f"expected {what} in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
+        raise IndexMismatchError(f"expected {what} in {folder.name}/, found something else: {error}") from error
 
 
 class CorpusRanker:

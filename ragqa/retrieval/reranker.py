@@ -37,11 +37,10 @@ class CrossEncoderReranker(TextReranker):
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision, fingerprint=fingerprint)
         if self._classifier.n_labels != 1:
-            msg = (
+            raise ModelError(
                 f"The model in {folder} has {self._classifier.n_labels} outputs; expected one, as rerankers have. "
                 "Choose another, make one with `ragqa train reranker`, or leave the reranker out."
             )
-            raise ModelError(msg)
         self._info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
 
     @property

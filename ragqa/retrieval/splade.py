@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,27 +19,12 @@ from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.models.inference.pair_encoding import encodable
 from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.types import ModelInfo, Passage, Ranking
+from ragqa.types import Passage, Ranking
 
 SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
 ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
 TOKENS_PER_BATCH: Final = 1024  # each token has a number for each word piece there is: 125 MB of them for BERT's 30,522
 _INSTEAD: Final = "name a folder or a downloaded model of that kind, for example naver/splade-v3"
-
-
-class SparseTextEncoder(Protocol):
-    """Texts to sparse vectors: `SpladeEncoder`."""
-
-    @property
-    def info(self) -> ModelInfo: ...
-
-    def encode(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - a scipy.sparse.csr_array
-        """For passages: CSR of shape (n_texts, vocabulary), float32, finite, none below 0."""
-        ...
-
-    def encode_query(self, text: str) -> Any:  # noqa: ANN401 - a scipy.sparse.csr_array
-        """For a question: likewise, of shape (1, vocabulary)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +49,7 @@ class SpladeRetriever(CorpusRanker):
         passages: Sequence[Passage],
         order: Positions,
         hidden: Mask,
-        encoder: SparseTextEncoder,
+        encoder: SpladeEncoder,
     ) -> None:
         super().__init__("splade", passages, order, hidden)
         self._vectors = vectors
@@ -76,11 +61,10 @@ class SpladeRetriever(CorpusRanker):
             return Ranking(self.name, ())
         query, vectors = self._encoder.encode_query(question), self._vectors
         if query.shape[1] != vectors.shape[1]:
-            msg = (
+            raise IndexMismatchError(
                 f"the index holds weights of {vectors.shape[1]:,} word pieces, the model {self._encoder.info.name} "
                 f"gives {query.shape[1]:,}; rebuild the index with this model (`ragqa index build --also splade:NAME`)"
             )
-            raise IndexMismatchError(msg)
         scores = np.zeros(vectors.shape[0], dtype=np.float32)
         for piece, weight in zip(query.indices.tolist(), query.data, strict=True):
             places = slice(int(vectors.indptr[piece]), int(vectors.indptr[piece + 1]))
@@ -88,7 +72,7 @@ class SpladeRetriever(CorpusRanker):
         return self._above_zero(scores, top_k)
 
 
-def save_sparse(texts: Sequence[str], encoder: SparseTextEncoder, folder: Path) -> Iterator[tuple[int, int]]:
+def save_sparse(texts: Sequence[str], encoder: SpladeEncoder, folder: Path) -> Iterator[tuple[int, int]]:
     """Writes `SPLADE_FILES`: the vectors of these texts in their order; yields (done, total) different texts.
 
     Equal texts are encoded once, so that they tie exactly. Raises ModelError.

@@ -134,15 +134,12 @@ def read_weights(file: Path) -> StrengthWeights:
         rows = {pattern: n for n, pattern in enumerate(tensors["patterns"].tobytes().decode().split("\n"))}
         numbers, intercepts = tensors["numbers"].astype(np.float32), tensors["intercepts"].astype(np.float32)
         if numbers.shape != (len(rows), 1 + len(COLUMNS)) or intercepts.shape != (1 + len(COLUMNS),):
-            msg = f"{len(rows)} patterns with numbers of shape {numbers.shape}"
-            raise ValueError(msg)
+            raise ValueError(f"{len(rows)} patterns with numbers of shape {numbers.shape}")
         if not math.isfinite(float(np.abs(numbers).sum() + np.abs(intercepts).sum())):
-            msg = "numbers that are not finite"
-            raise ValueError(msg)
+            raise ValueError("numbers that are not finite")
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        msg = (
+        raise ModelError(
             f"{file} cannot be read as weights of strength ({type(error).__name__}: {error}); reinstall ragqa, or run "
             "`ragqa train obligations --strength`."
-        )
-        raise ModelError(msg) from error
+        ) from error
     return StrengthWeights(rows, numbers, intercepts)

@@ -46,11 +46,10 @@ class RunQueue:
                 msg = f"{mine} of your questions run or wait, the most that one person may have; wait for one."
                 raise BusyError(msg)
             if len(self._line) >= most:
-                msg = (
+                raise BusyError(
                     f"The run queue is full: {self.at_work} questions running, {self.waiting} waiting. "
                     "Nothing is lost; ask again in a minute."
                 )
-                raise BusyError(msg)
             turn = QueuePlace(self, self._line, self._changed, who)
             waiting = range(self._at_once, len(self._line))
             later = (place for place in waiting if self._before(place, self._line[place].who) > mine)

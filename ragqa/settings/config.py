@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -58,10 +59,6 @@ class RetrievalConfig(Checked):
     )
 
 
-def _default_weights() -> dict[str, float]:
-    return {"bm25": 0.45, "context": 0.25, "dense": 0.3}  # of a few tried on ObliQA dev, see `ragqa eval retrieval`
-
-
 CITATIONS_WEIGHT: Final = 0.15  # of citations followed, where nobody chose weights and the index has them
 
 
@@ -79,7 +76,8 @@ class FusionConfig:
         key="fusion",
         label="Fusion",
     )
-    weights: Mapping[str, float] = field(default_factory=_default_weights)  # by retriever, in [0, 1], summing to 1
+    # By retriever, in [0, 1], summing to 1; of a few tried on ObliQA dev, see `ragqa eval retrieval`.
+    weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 0.45, "context": 0.25, "dense": 0.3})
 
     def __post_init__(self) -> None:
         check_all(self)
@@ -198,9 +196,7 @@ class FilteringConfig(Checked):
     )
 
 
-def _of_generators(default: int, name: str, low: int, high: int, **rest: Any) -> Any:  # noqa: ANN401
-    """A setting that counts for the generators which name it among their options."""
-    return setting(default, name, low, high, under="generator", **rest)
+_of_generators = partial(setting, under="generator")  # it counts for those that name it among their options
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +218,7 @@ class GenerationConfig:
         help="Largest number of sentences of an extractive answer.",
     )
     quote_anyway: bool = setting(
-        False,
-        "quote anyway",
-        help="Quotes the nearest sentences instead of refusing.",
-        under="generator",
+        False, "quote anyway", help="Quotes the nearest sentences instead of refusing.", under="generator"
     )
     model: str = setting(
         "gpt-4o-mini",
@@ -343,8 +336,7 @@ class Config:
             base_url=env.get("OPENAI_BASE_URL", ""),
             local_model=env.get("RAGQA_LOCAL_MODEL", ""),
         )
-        index = env.get("RAGQA_INDEX") or "rulebook"
-        return cls(index=index, generation=generation, scoring=scoring_from_env(env))
+        return cls(env.get("RAGQA_INDEX") or "rulebook", generation=generation, scoring=scoring_from_env(env))
 
 
 SETTINGS: Final[tuple[SettingSpec, ...]] = tuple(

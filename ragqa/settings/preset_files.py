@@ -41,8 +41,7 @@ def check_name(name: str) -> None:
         raise ConfigError(msg)
     rankings = {part.key for part in registry.ours(registry.RETRIEVERS)}
     if name in {"fused", *rankings, *FORMER_NAMES, *(preset.name for preset in PRESETS)}:
-        msg = f"the name {name!r} belongs to a bundled preset or ranking; choose another"
-        raise ConfigError(msg)
+        raise ConfigError(f"the name {name!r} belongs to a bundled preset or ranking; choose another")
 
 
 def read_preset(file: Path) -> Preset:
@@ -50,8 +49,7 @@ def read_preset(file: Path) -> Preset:
     try:
         return _parsed(_object(file))
     except ConfigError as error:
-        msg = f"preset file {file}: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"preset file {file}: {error}") from error
 
 
 def save_preset(preset: Preset, folder: Path) -> Path:
@@ -63,15 +61,13 @@ def save_preset(preset: Preset, folder: Path) -> Path:
     check_name(preset.name)
     own, _ = presets_in(folder)
     if preset.name in {one.name for one in own}:
-        msg = f"there is a preset {preset.name!r} already; choose another name"
-        raise ConfigError(msg)
+        raise ConfigError(f"there is a preset {preset.name!r} already; choose another name")
     stem = re.sub(r"[^a-z0-9]+", "-", preset.name.lower()).strip("-") or "preset"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = {path.name for path in folder.iterdir()}
         if len(taken) >= MOST_SAVED:
-            msg = f"{folder} holds {len(taken)} files already; remove some of them first"
-            raise ConfigError(msg)
+            raise ConfigError(f"{folder} holds {len(taken)} files already; remove some of them first")
         numbered = (f"{stem}.json", *(f"{stem}-{number}.json" for number in range(2, MOST_SAVED + 2)))
         file = folder / next(name for name in numbered if name not in taken)
         with file.open("x", encoding="utf-8") as stream:
@@ -98,8 +94,7 @@ def find_preset(name: str, folder: Path) -> Preset:
             return preset
     names = ", ".join(repr(preset.name) for preset in (*PRESETS, *own))
     unread = f" ({len(problems)} files in {folder} could not be read)" if problems else ""
-    msg = f"unknown preset {name!r}; choose one of {names}, or name a preset file, FILE.json{unread}"
-    raise ConfigError(msg)
+    raise ConfigError(f"unknown preset {name!r}; choose one of {names}, or name a preset file, FILE.json{unread}")
 
 
 def presets_in(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
@@ -134,14 +129,11 @@ def _object(file: Path) -> dict[str, Any]:
             raise ConfigError(msg)
         found = json.loads(content.decode("utf-8"))
     except OSError as error:
-        msg = f"expected a file that can be read, found: {error.strerror}; check its name"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"expected a file that can be read, found: {error.strerror}; check its name") from error
     except (ValueError, RecursionError) as error:
-        msg = f"expected JSON in UTF-8, found something else ({str(error)[:100]}); {_AGAIN}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"expected JSON in UTF-8, found something else ({str(error)[:100]}); {_AGAIN}") from error
     if not isinstance(found, dict) or found.get("format") != PRESET_FORMAT:
-        msg = f"expected an object whose 'format' is {PRESET_FORMAT!r}, found none; {_AGAIN}"
-        raise ConfigError(msg)
+        raise ConfigError(f"expected an object whose 'format' is {PRESET_FORMAT!r}, found none; {_AGAIN}")
     return found
 
 
@@ -155,8 +147,7 @@ def _parsed(found: dict[str, Any]) -> Preset:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
-        msg = f"expected other content at {where}: {first['msg']}; {_AGAIN}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"expected other content at {where}: {first['msg']}; {_AGAIN}") from error
     check_name(preset.name)
     if len(preset.explanation) > LONGEST_EXPLANATION or not preset.explanation.isprintable():
         msg = f"expected an explanation of one line, at most {LONGEST_EXPLANATION} characters, found another; {_AGAIN}"

@@ -66,11 +66,7 @@ _RIRAG: tuple[tuple[str, str, str, str, str], ...] = (  # name, ranking, R@10 / 
         "0-shot, at a server that adds its instruction",
     ),
 )
-_OL3, _VL2, _VF2 = (
-    "dense:openai:text-embedding-3-large",
-    "dense:voyage:voyage-law-2",
-    "dense:voyage:voyage-finance-2",
-)
+_OL3, _VL2, _VF2 = ("dense:openai:text-embedding-3-large", "dense:voyage:voyage-law-2", "dense:voyage:voyage-finance-2")
 _RERANK_2 = RerankingConfig("voyage:rerank-2", depth=50, weight=1.0)  # N = 50 of figure 1; its order alone, 3.3
 _AUEB: tuple[tuple[str, dict[str, float], str, str], ...] = (  # name, weights, R@10 / M@10, table
     ("AUEB OL3", {_OL3: 1}, "73.9 / 57.4", "1"),
@@ -97,9 +93,7 @@ def _of_rirag() -> tuple[Preset, ...]:
         text = f"RIRAG table 4: {name} ({how})"
         found += [
             Preset(
-                f"RIRAG {name}",
-                f"{text}, R@10 / M@10 there {alone}.",
-                fusion=FusionConfig.of("wsum", **{ranking: 1}),
+                f"RIRAG {name}", f"{text}, R@10 / M@10 there {alone}.", fusion=FusionConfig.of("wsum", **{ranking: 1})
             ),
             Preset(
                 f"RIRAG {name} + documents",
@@ -199,9 +193,7 @@ PRESETS: tuple[Preset, ...] = (
         fusion=FusionConfig.of(bm25=1),
     ),
     Preset(
-        "dense only",
-        "Dense only. Paraphrases win; exact rule numbers are missed.",
-        fusion=FusionConfig.of(dense=1),
+        "dense only", "Dense only. Paraphrases win; exact rule numbers are missed.", fusion=FusionConfig.of(dense=1)
     ),
     Preset(
         "reciprocal rank fusion",

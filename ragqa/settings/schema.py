@@ -168,5 +168,4 @@ def check_all(settings: Any) -> None:  # noqa: ANN401 - any class of settings
 def check(condition: bool, name: str, expected: str, found: object) -> None:
     """Raises ConfigError, saying what was expected, unless the condition holds."""
     if not condition:
-        msg = f"{name} must be {expected}, got {found!r}; change the setting and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name} must be {expected}, got {found!r}; change the setting and try again")

@@ -194,12 +194,7 @@ class Ranking:
 
     @classmethod
     def of(
-        cls,
-        retriever: str,
-        hits: list[ScoredPassage],
-        *,
-        finds: bool = True,
-        bounds: tuple[float, float] | None = None,
+        cls, retriever: str, hits: list[ScoredPassage], *, finds: bool = True, bounds: tuple[float, float] | None = None
     ) -> Ranking:
         """The ranking of these hits in the one order that is used everywhere."""
         ordered = tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage.passage_id)))

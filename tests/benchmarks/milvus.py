@@ -29,9 +29,9 @@ import numpy as np
 
 from ragqa.corpus.questions import load_questions
 from ragqa.errors import IndexingError
+from ragqa.evaluation.speed import measure_speed, summarise
 from ragqa.index import build_events, index_info, open_index
 from ragqa.index.manifest import Manifest
-from ragqa.lab.measures import measure_speed, summarise
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.settings.config import Config, IndexingConfig
 from ragqa.settings.paths import Paths

@@ -94,11 +94,7 @@ def by_calamine(path: Path) -> str:
 READERS: dict[str, dict[str, Callable[[Path], str]]] = {
     "pdf": {"pypdfium2, ours": ours(parse_pdf), "pdfplumber": by_pdfplumber, "pypdf": by_pypdf},
     "docx": {"python-docx, ours": ours(parse_docx), "mammoth": by_mammoth, "python-docx": by_python_docx},
-    "html": {
-        "lxml, ours": ours(parse_html),
-        "html-to-markdown": by_html_to_markdown,
-        "trafilatura": by_trafilatura,
-    },
+    "html": {"lxml, ours": ours(parse_html), "html-to-markdown": by_html_to_markdown, "trafilatura": by_trafilatura},
     "xlsx": {"openpyxl, ours": ours(parse_xlsx), "python-calamine": by_calamine},
 }
 

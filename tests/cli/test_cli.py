@@ -17,16 +17,15 @@ from typer.testing import CliRunner
 
 import ragqa.cli
 import ragqa.loading
-from ragqa.cli import COMMANDS, app, load_command, main
+from ragqa.cli import COMMANDS, app, load_command
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
-from ragqa.loading import Models
 from ragqa.models.catalogue import LocalModel
 from ragqa.models.inference.precision import Timing, timings
 from ragqa.pipeline import Pipeline
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
+from tests.support.fakes import FakeEncoder, FakeNli, FakeReranker, fake_models
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import OpenAIServer, answer
 
@@ -54,10 +53,9 @@ def call(monkeypatch, places):
     """Runs a command; gives its exit code, standard output and standard error."""
     monkeypatch.setenv("RAGQA_INDEXES", str(places / "indexes"))
     monkeypatch.setenv("COLUMNS", "200")
-    nli = FakeNli()
-    models = Models(FakeEncoder(), nli, nli, FakeObligations())
+    models = fake_models()
     monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: models)
-    monkeypatch.setattr(ragqa.loading, "load_nli", lambda *_: nli)
+    monkeypatch.setattr(ragqa.loading, "load_nli", lambda *_: models.entailment)
     monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: models.obligations)
     monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
 
@@ -327,12 +325,8 @@ def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
     ],
 )
 @pytest.mark.long
-def test_every_failure_is_one_message_and_an_exit_code(call, monkeypatch, capsys, arguments, code, message):
-    monkeypatch.setattr(sys, "argv", ["ragqa", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == code
-    captured = capsys.readouterr()
+def test_every_failure_is_one_message_and_an_exit_code(call, ended, arguments, code, message):
+    captured = ended(*arguments, code=code)
     assert message in " ".join(captured.err.split())
     assert "Traceback" not in captured.out + captured.err
 
@@ -340,16 +334,12 @@ def test_every_failure_is_one_message_and_an_exit_code(call, monkeypatch, capsys
 @pytest.mark.parametrize(
     ("error", "code"), [(GenerationError("down"), 4), (ScoringError("broke"), 5), (ZeroDivisionError("bug"), 1)]
 )
-def test_failures_inside_the_pipeline_have_their_own_codes(call, monkeypatch, capsys, error, code):
+def test_failures_inside_the_pipeline_have_their_own_codes(call, ended, monkeypatch, error, code):
     def fail(*_, **__):
         raise error
 
     monkeypatch.setattr(ragqa.pipeline, "load_pipeline", fail)
-    monkeypatch.setattr(sys, "argv", ["ragqa", "ask", "Who?"])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == code
-    assert "Traceback" not in capsys.readouterr().err
+    assert "Traceback" not in ended("ask", "Who?", code=code).err
     logging.getLogger().handlers.clear()
 
 

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ragqa.cli import COMMANDS, LARGEST, app, load_command, main
+from ragqa.cli import COMMANDS, LARGEST, app, load_command
 from ragqa.errors import ConfigError, RecordError
 from ragqa.retrieval.milvus.client import check_address
 from ragqa.server.access.anchor import note
@@ -53,13 +53,9 @@ def test_the_largest_number_is_one(command, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("wrong", ["-1", "many", "1.5", "9999999", "٣", "1e3", "0x10", "1_000", "nan"])
-def test_a_variable_that_is_no_number_ends_any_command(name, wrong, monkeypatch, capsys):
+def test_a_variable_that_is_no_number_ends_any_command(name, wrong, monkeypatch, ended):
     monkeypatch.setenv(name, wrong)
-    monkeypatch.setattr("sys.argv", ["ragqa", "records", "list"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert f"{name}: expected a whole number from" in capsys.readouterr().err
+    assert f"{name}: expected a whole number from" in ended("records", "list", code=2).err
 
 
 def test_variables_are_numbers_within_their_bounds(monkeypatch):

@@ -16,9 +16,9 @@ from ragqa.settings.config import FilteringConfig, FusionConfig, ScoringConfig
 from ragqa.types import Answer, Ranking, ScoredPassage
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import NliProbabilities, ScoringMode, Verdict
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import PASSAGES
-from tests.support.streams import result_of
 from tests.support.verdict_cases import SOURCES, before_rules, scored_by_hand
 
 LINES = "A firm must act at once.\nA firm may wait.\nThe moon is green."
@@ -34,7 +34,7 @@ def both_modes(given_answer=None, passages=PASSAGES, table=None):
     nli = FakeNli(table)
     given_answer = given_answer or answer(LINES, [(1,), (1,)])
     scorer = RepassScorer(nli, nli, FakeObligations(), ScoringConfig())
-    both = result_of(scorer.stream(given_answer, passages))
+    both = returned(scorer.stream(given_answer, passages))
     return Scored(before_rules(both.paper), before_rules(both.script))
 
 

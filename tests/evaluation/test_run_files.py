@@ -32,10 +32,7 @@ class TestRun:
 
     def test_round_trip(self, path):
         write_run(path, "t", ["q2", "q1"], [ranking("x", {"b": 0.1, "a": 0.7}), ranking("x", {"c": -3.5})])
-        assert read_run(path) == {
-            "q2": (("a", pytest.approx(0.7)), ("b", pytest.approx(0.1))),
-            "q1": (("c", -3.5),),
-        }
+        assert read_run(path) == {"q2": (("a", pytest.approx(0.7)), ("b", pytest.approx(0.1))), "q1": (("c", -3.5),)}
         assert list(read_run(path)) == ["q2", "q1"]
 
     def test_white_space_in_names(self, path):

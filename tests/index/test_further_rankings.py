@@ -13,14 +13,14 @@ from ragqa.fusion import fuse
 from ragqa.index import build_events, build_index, index_info, open_index, verify_index
 from ragqa.index.manifest import rebuild_hint
 from ragqa.infra import http as http_client
-from ragqa.loading import Models, load_further
+from ragqa.loading import load_further
 from ragqa.pipeline import assemble
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.ranking import also_option, check_rankings, fitting_weights, missing_rankings
 from ragqa.settings.config import Config, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.types import ModelInfo, Question
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeEncoder, fake_models
 
 pytestmark = pytest.mark.long
 
@@ -46,13 +46,7 @@ def models(splade_model, late_model):
 
 @pytest.fixture(scope="session")
 def rankings(splade_model, late_model):
-    return (
-        "document",
-        f"splade:{splade_model}",
-        f"late:{late_model}",
-        "dense:other",
-        "dense:voyage:voyage-law-2",
-    )
+    return ("document", f"splade:{splade_model}", f"late:{late_model}", "dense:other", "dense:voyage:voyage-law-2")
 
 
 def write_rules(folder):
@@ -206,8 +200,7 @@ class TestNames:
 
 class TestPipeline:
     def pipeline(self, built, models, **weights):
-        nli = FakeNli()
-        loaded = Models(FakeEncoder(), nli, nli, FakeObligations(), further=models)
+        loaded = fake_models(further=models)
         return assemble(Config(fusion=FusionConfig.of(**weights)), open_index("rules", built), loaded)
 
     def test_a_question_is_answered_and_its_record_names_the_models(self, built, models, tmp_path):
@@ -245,8 +238,7 @@ class TestCommands:
         """Runs a command; gives its output, or the exception."""
         monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
         monkeypatch.setenv("COLUMNS", "200")
-        nli = FakeNli()
-        loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
+        loaded = fake_models()
         monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
         encoders = {"other": OtherEncoder()}
         monkeypatch.setattr(
@@ -312,8 +304,7 @@ def test_the_page_asks_with_the_models_of_further_rankings(built, models, monkey
     from ragqa.settings.paths import Paths
     from ragqa.ui.state import resources
 
-    nli, asked = FakeNli(), []
-    loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
+    loaded, asked = fake_models(), []
     monkeypatch.setattr(resources, "_models", lambda *arguments: loaded)
     monkeypatch.setattr(ragqa.loading, "load_further", lambda rankings, paths: asked.append(rankings) or models)
     paths = replace(Paths.from_env(), indexes=built)
@@ -328,8 +319,7 @@ def test_the_page_asks_with_the_models_of_further_rankings(built, models, monkey
 
 def test_the_fusion_of_aueb_with_two_embedding_models_at_a_server_that_fails_at_times(monkeypatch, tmp_path):
     """As a user would: nothing but the models of the answer's scores is made up, and the server is real."""
-    nli = FakeNli()
-    loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
+    loaded = fake_models()
     monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
     load_encoder = ragqa.loading.load_encoder
     monkeypatch.setattr(

@@ -9,20 +9,7 @@ from ragqa.evaluation.answer_file import AnswerScores
 from ragqa.evaluation.benchmarks.external_answers.results import csv_text
 from ragqa.infra.cleaning import cell
 
-FORMULAE = [
-    "=1+1",
-    "+1",
-    "-1+cmd|' /C calc'!A0",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    "\n=1",
-    " =1",
-    "＝1",
-    "＋1",
-    "－1",
-    "＠x",
-]
+FORMULAE = ["=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "＋1", "－1", "＠x"]
 
 
 @pytest.mark.parametrize("text", FORMULAE)

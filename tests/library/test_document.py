@@ -8,14 +8,7 @@ import pytest
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.places import pages_of, place_words
 from ragqa.library.changes import stale, stale_words
-from ragqa.library.document import (
-    document_at,
-    documents_of,
-    marks_of,
-    search,
-    search_corpus,
-    section_question,
-)
+from ragqa.library.document import document_at, documents_of, marks_of, search, search_corpus, section_question
 from ragqa.library.related import Referred, Related
 from ragqa.ui.html.library import marked_difference, plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, leaf_html, passage_text_html, read_address

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from openpyxl import load_workbook
 
-from ragqa.cli import main
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import CorpusError
@@ -17,15 +16,7 @@ from ragqa.infra.journal import held
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow
 from ragqa.library.gap_sheets import HEADS, write_gaps
-from ragqa.library.gaps import (
-    ALL,
-    Correction,
-    GapStore,
-    Policies,
-    chapter_of,
-    gap_events,
-    statements_of,
-)
+from ragqa.library.gaps import ALL, Correction, GapStore, Policies, chapter_of, gap_events, statements_of
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
 from ragqa.scoring.repass.scorer import RepassScorer
@@ -317,15 +308,11 @@ def test_the_planted_gaps_name_rules_and_words_that_are_there(request):
 
 @pytest.mark.model
 @pytest.mark.long
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, monkeypatch, ended):
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
 
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["ragqa", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        assert end.value.code in (0, None)
-        return capsys.readouterr().out
+        return ended(*arguments).out
 
     source = DEMOS["rulebook"].source.with_name("policies")
     run("index", "build", "policies", "--source", str(source), "--format", "text")
@@ -343,7 +330,5 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     said = run(*part, "--take", str(file))
     assert "1 fields taken over, 0 conflicts" in said
     assert "People found 1 of 1 results right" in said
-    monkeypatch.setattr("sys.argv", ["ragqa", *part[:-1], "9"])
-    with pytest.raises(SystemExit):
-        main()
-    assert "expected a document or chapter with obligations, found '9'" in " ".join(capsys.readouterr().err.split())
+    refused = ended(*part[:-1], "9", code=2)
+    assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())

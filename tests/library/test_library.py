@@ -16,9 +16,10 @@ from ragqa.corpus.documents import Reader
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index import open_index, passage_arrays
 from ragqa.index.passage_arrays import measure
+from ragqa.infra.files import sha256_of
 from ragqa.library import parse_cache
 from ragqa.library.changes import REREAD, Rereading, compared, read_rereading, read_updates, stale
-from ragqa.library.collection import Collection, collections, make_collection, sha256_of
+from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of

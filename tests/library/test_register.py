@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from openpyxl import load_workbook
 
-from ragqa.cli import main
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
@@ -331,15 +330,11 @@ def test_the_register_knows_what_it_held_at_every_version(tmp_path):
     assert Register(rows_of()).changes() == ()
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, monkeypatch, ended):
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
 
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["ragqa", "register", "rulebook", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        assert end.value.code in (0, None)
-        return capsys.readouterr().out
+        return ended("register", "rulebook", *arguments).out
 
     file = tmp_path / "rows.csv"
     run("--csv", str(file), "--document", "7")
@@ -354,6 +349,6 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     rows = json.loads(run("--json", "--document", "7"))
     assert [row["owner"] for row in rows if row["owner"]] == ["Ann"]
     assert set(FIELDS) < set(rows[0])
-    with locked(tmp_path / "registers" / "rulebook.lock", AssertionError), pytest.raises(SystemExit):
-        main()
-    assert "found another ragqa at it" in " ".join(capsys.readouterr().err.split())
+    with locked(tmp_path / "registers" / "rulebook.lock", AssertionError):
+        refused = ended("register", "rulebook", "--json", "--document", "7", code=2)
+    assert "found another ragqa at it" in " ".join(refused.err.split())

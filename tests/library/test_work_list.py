@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ragqa.cli import main
 from ragqa.corpus.demo import DEMOS
 from ragqa.index import build_index, open_index
 from ragqa.library import register_store as store
@@ -121,15 +120,11 @@ def test_the_planted_changes_are_found_with_what_rests_on_them_and_nothing_else(
         assert [one.change.what for one in items if one.handling.note == number] == expected
 
 
-def test_the_command_lists_it_also_for_an_answer_from_a_version_between(world, monkeypatch, capsys):
+def test_the_command_lists_it_also_for_an_answer_from_a_version_between(world, monkeypatch, ended):
     paths, index, _, kept = world
 
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["ragqa", "register", "rules", "--changes", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        assert end.value.code in (0, None)
-        return capsys.readouterr().out
+        return ended("register", "rules", "--changes", *arguments).out
 
     said = " ".join(run().split())
     assert "Version 2: 4 new, 5 changed, 3 gone. 4 kept answers to look at." in said

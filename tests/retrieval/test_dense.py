@@ -51,13 +51,7 @@ def retriever(tmp_path, vectors: dict[str, np.ndarray], question=(1.0, 0.0), hid
     mask = np.array([name in hidden for name in vectors])
     write_vectors(np.stack(list(vectors.values())), tmp_path / "dense.faiss")
     encoder = TableEncoder({"question": unit(*question)})
-    return DenseRetriever(
-        read_vectors(tmp_path / "dense.faiss"),
-        passages,
-        tie_order(passages),
-        mask,
-        encoder,
-    )
+    return DenseRetriever(read_vectors(tmp_path / "dense.faiss"), passages, tie_order(passages), mask, encoder)
 
 
 def ids(ranking):

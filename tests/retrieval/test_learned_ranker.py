@@ -13,13 +13,7 @@ from ragqa.fusion import fuse, rerank
 from ragqa.lab.training.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
 from ragqa.models import write_manifest
 from ragqa.retrieval.citations import Links
-from ragqa.retrieval.learned_ranker import (
-    LearnedRanker,
-    feature_names,
-    is_ranker,
-    ranking_features,
-    rankings_read,
-)
+from ragqa.retrieval.learned_ranker import LearnedRanker, feature_names, is_ranker, ranking_features, rankings_read
 from ragqa.retrieval.reranker import read_again
 from ragqa.settings.config import FusionConfig, RerankingConfig
 from ragqa.types import Ranking, ScoredPassage

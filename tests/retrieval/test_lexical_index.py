@@ -10,14 +10,13 @@ from ragqa.cli import app
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.index import build_index, index_info, open_index, verify_index
 from ragqa.index.manifest import DENSE, rebuild_hint
-from ragqa.loading import Models
 from ragqa.pipeline import assemble
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.ranking import also_option, fitting_fusion, missing_rankings
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, IndexingConfig, RetrievalConfig
 from ragqa.settings.presets import PRESETS
 from ragqa.types import Question
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeEncoder, fake_models
 
 RULES = ["A firm must keep client money apart.", "Records must be kept for six years.", "A loss must be reported."]
 QUESTION = "When must a firm report a loss of client money?"
@@ -32,11 +31,6 @@ def built(tmp_path):
     (source / "1.json").write_text(json.dumps(items))
     build_index("rules", source, indexes=tmp_path / "indexes", config=IndexingConfig(encoder="none"), encoder=None)
     return tmp_path / "indexes"
-
-
-def models():
-    nli = FakeNli()
-    return Models(FakeEncoder(), nli, nli, FakeObligations())
 
 
 class TestIndex:
@@ -102,7 +96,7 @@ class TestFusion:
 class TestPipeline:
     def test_it_answers(self, built):
         config = Config(index="rules", generation=GenerationConfig(generator="extractive"))
-        pipeline = assemble(config, open_index("rules", built), models())
+        pipeline = assemble(config, open_index("rules", built), fake_models())
         assert sum(pipeline.config.fusion.weights.values()) == pytest.approx(1)
         events = list(pipeline.run(Question(QUESTION)))
         names = [type(event).__name__ for event in events]
@@ -115,7 +109,7 @@ class TestPipeline:
     def test_dense_alone_is_refused(self, built):
         config = Config(index="rules", fusion=FusionConfig.of(dense=1))
         with pytest.raises(ConfigError, match="and no vectors"):
-            assemble(config, open_index("rules", built), models())
+            assemble(config, open_index("rules", built), fake_models())
 
 
 class TestCommandLine:
@@ -135,7 +129,7 @@ class TestCommandLine:
         assert "bm25, context" in shown
 
     def test_ask_says_so(self, monkeypatch):
-        monkeypatch.setattr(ragqa.pipeline, "load_models", lambda *_: models())
+        monkeypatch.setattr(ragqa.pipeline, "load_models", lambda *_: fake_models())
         result = CliRunner().invoke(app, ["ask", QUESTION, "--index", "rules", "--generator", "none"])
         assert result.exception is None, result.exception
         assert "no vectors in this index: lexical only" in result.stderr

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from ragqa.index import build_index, list_indexes, open_index, verify_index
+from ragqa.infra.files import sha256_of
 from ragqa.library import parse_cache
-from ragqa.library.collection import TRASH, Collection, collection_of, make_collection, sha256_of
+from ragqa.library.collection import TRASH, Collection, collection_of, make_collection
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take

@@ -16,10 +16,9 @@ import ragqa.evaluation.benchmarks.generated_answers.benchmark as answers
 from ragqa.cli import main
 from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
-from ragqa.loading import Models
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from tests.support.fakes import FakeEncoder, FakeObligations
+from tests.support.fakes import FakeObligations, fake_models
 from tests.support.hashed_nli import HashedNli
 from tests.support.helpers import FakeManifest, make_pipeline
 
@@ -43,7 +42,7 @@ def load_pipeline(seconds, config, *, generator=None):
         index=SimpleNamespace(manifest=Manifest(), passages=(), asked_by_number=lambda *_: ()),
         generator=generator or asking(replace(config.generation, max_retries=0), scorer),
         scorer=scorer,
-        models=Models(FakeEncoder(), nli, nli, FakeObligations()),
+        models=fake_models(nli),
     )
 
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.openai_server import Behaviour, Exchange, OpenAIServer, page, status
+from tests.support.openai_server import Behaviour, Exchange, OpenAIServer, behaviour, page, status
 
 __all__ = [
     "DIMENSION",
@@ -53,22 +53,19 @@ def _answer(texts: list[str], dimension: int = DIMENSION, scale: float = 1.0) ->
     return {"object": "list", "data": items, "model": "test", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
 
 
+@behaviour
 def vectors(
-    dimension: int = DIMENSION, *, scale: float = 1.0, backwards: bool = False, seconds: float = 0.0
-) -> Behaviour:
+    exchange: Exchange, dimension: int = DIMENSION, *, scale: float = 1.0, backwards: bool = False, seconds: float = 0.0
+) -> None:
     """A good answer, ``scale`` long, after ``seconds``; ``backwards`` lists the last text's vector first."""
-
-    def behave(exchange: Exchange) -> None:
-        exchange.wait(seconds)
-        if exchange.request.path.endswith("/rerank"):
-            scores()(exchange)
-            return
-        body = _answer(exchange.request.body["input"], dimension, scale)
-        if backwards:
-            body["data"].reverse()
-        exchange.send(200, json.dumps(body).encode())
-
-    return behave
+    exchange.wait(seconds)
+    if exchange.request.path.endswith("/rerank"):
+        scores()(exchange)
+        return
+    body = _answer(exchange.request.body["input"], dimension, scale)
+    if backwards:
+        body["data"].reverse()
+    exchange.send(200, json.dumps(body).encode())
 
 
 def score_of(question: str, document: str) -> float:
@@ -76,51 +73,41 @@ def score_of(question: str, document: str) -> float:
     return int.from_bytes(hashlib.sha256(f"{question}|{document}".encode()).digest()[:6], "big") / 2**48
 
 
-def scores(name: str = "data", change: Callable[[dict[str, Any]], object] = lambda _body: None) -> Behaviour:
+@behaviour
+def scores(
+    exchange: Exchange, name: str = "data", change: Callable[[dict[str, Any]], object] = lambda _body: None
+) -> None:
     """A good answer to ``/rerank``, best first as servers list them under this name, but for what ``change`` spoilt."""
-
-    def behave(exchange: Exchange) -> None:
-        query, documents = exchange.request.body["query"], exchange.request.body["documents"]
-        items = [{"index": n, "relevance_score": score_of(query, text)} for n, text in enumerate(documents)]
-        items.sort(key=lambda item: -item["relevance_score"])
-        body = {"object": "list", name: items, "model": "test", "usage": {"total_tokens": 1}}
-        change(body)
-        exchange.send(200, json.dumps(body).encode())
-
-    return behave
+    query, documents = exchange.request.body["query"], exchange.request.body["documents"]
+    items = [{"index": n, "relevance_score": score_of(query, text)} for n, text in enumerate(documents)]
+    items.sort(key=lambda item: -item["relevance_score"])
+    body = {"object": "list", name: items, "model": "test", "usage": {"total_tokens": 1}}
+    change(body)
+    exchange.send(200, json.dumps(body).encode())
 
 
-def altered(change: Callable[[dict[str, Any]], object]) -> Behaviour:
+@behaviour
+def altered(exchange: Exchange, change: Callable[[dict[str, Any]], object]) -> None:
     """A good answer that ``change`` spoilt in place: a count, a number, an index."""
-
-    def behave(exchange: Exchange) -> None:
-        body = _answer(exchange.request.body["input"])
-        change(body)
-        exchange.send(200, json.dumps(body).encode())  # NaN and Infinity are written as Python writes them
-
-    return behave
+    body = _answer(exchange.request.body["input"])
+    change(body)
+    exchange.send(200, json.dumps(body).encode())  # NaN and Infinity are written as Python writes them
 
 
-def cut_json() -> Behaviour:
+@behaviour
+def cut_json(exchange: Exchange) -> None:
     """Half of the answer, sent as if it were all of it."""
-
-    def behave(exchange: Exchange) -> None:
-        body = json.dumps(_answer(exchange.request.body["input"])).encode()
-        exchange.send(200, body[: len(body) // 2])
-
-    return behave
+    body = json.dumps(_answer(exchange.request.body["input"])).encode()
+    exchange.send(200, body[: len(body) // 2])
 
 
-def reset(after: bytes = b"") -> Behaviour:
+@behaviour
+def reset(exchange: Exchange, after: bytes = b"") -> None:
     """The connection reset, instead of an answer or after this beginning of one."""
-
-    def behave(exchange: Exchange) -> None:
-        if after:
-            exchange.begin_stream()
-            exchange.data(after.decode())
-        exchange.cut()
-
-    return behave
+    if after:
+        exchange.begin_stream()
+        exchange.data(after.decode())
+    exchange.cut()
 
 
 class EmbeddingServer(OpenAIServer):

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ragqa.loading import Models
+from ragqa.plugins.protocols import NliModel
 from ragqa.retrieval.reranker import TextReranker
 from ragqa.types import Answer, AnswerSentence, ModelInfo, Passage, Question, Ranking, ScoredPassage
 from ragqa.types.events.generation import Token
@@ -109,6 +111,12 @@ class FakeObligations:
 
     def classify(self, sentences: Sequence[str]) -> list[bool]:
         return [" must " in f" {sentence} " for sentence in sentences]
+
+
+def fake_models(nli: NliModel | None = None, **more: object) -> Models:
+    """The models of a pipeline, each a fake but for what is given."""
+    nli = nli or FakeNli()
+    return Models(FakeEncoder(), nli, nli, FakeObligations(), **more)
 
 
 class FakeReranker(TextReranker):

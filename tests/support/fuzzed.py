@@ -36,7 +36,6 @@ from ragqa.library.collection import CATALOGUE, Collection, make_collection
 from ragqa.library.transfer import import_corpus
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
-from ragqa.loading import Models
 from ragqa.pipeline import assemble, clean_question
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
@@ -56,7 +55,7 @@ from ragqa.ui.html.library import reading_html
 from ragqa.ui.pages.evaluation.runs import view_from_json
 from ragqa.ui.state.address import address_of, link_of, link_to, query_of
 from tests.support.document_files import RULES, rules_pages, write_docx, write_html, write_pdf, write_xlsx
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeEncoder, fake_models
 from tests.support.helpers import make_pipeline
 from tests.support.hostile import hostile_texts
 from tests.support.openai_server import OpenAIServer
@@ -246,9 +245,8 @@ def _pipeline(home: Path):
     config = IndexingConfig(encoder="none")
     demo = DEMOS[name]
     build_index(name, demo.source, indexes=indexes, config=config, encoder=None, format=demo.format)
-    index, nli = open_index(name, indexes), FakeNli()
-    models = Models(FakeEncoder(), nli, nli, FakeObligations(), sentences=FakeEncoder())
-    return assemble(Config(index=name), index, models, RecordStore(home / "records.sqlite3"))
+    models = fake_models(sentences=FakeEncoder())
+    return assemble(Config(index=name), open_index(name, indexes), models, RecordStore(home / "records.sqlite3"))
 
 
 @cache

@@ -115,27 +115,30 @@ class Exchange:
 # Behaviours ---------------------------------------------------------------------------------------------------------
 
 
+def behaviour(meet: Callable[..., None]) -> Callable[..., Behaviour]:
+    """A function of an exchange and what else it needs, to be called with the latter first."""
+    return lambda *given, **named: lambda exchange: meet(exchange, *given, **named)
+
+
+@behaviour
 def answer(
+    exchange: Exchange,
     text: str | Callable[[Request], str],
     *,
     finish_reason: str | None = "stop",
     usage: tuple[int, int] | None = (100, 20),
     seconds_per_piece: float = 0.0,
-) -> Behaviour:
+) -> None:
     """The text streamed word by word, then the finish reason and, where asked for, the usage."""
-
-    def behave(exchange: Exchange) -> None:
-        exchange.begin_stream()
-        exchange.text(text(exchange.request) if callable(text) else text, seconds_per_piece)
-        if finish_reason is not None:
-            exchange.chunk({}, finish_reason)
-        if usage and exchange.request.body.get("stream_options", {}).get("include_usage"):
-            prompt, completion = usage
-            counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
-            exchange.chunk(usage=counts)
-        exchange.end_stream()
-
-    return behave
+    exchange.begin_stream()
+    exchange.text(text(exchange.request) if callable(text) else text, seconds_per_piece)
+    if finish_reason is not None:
+        exchange.chunk({}, finish_reason)
+    if usage and exchange.request.body.get("stream_options", {}).get("include_usage"):
+        prompt, completion = usage
+        counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+        exchange.chunk(usage=counts)
+    exchange.end_stream()
 
 
 def cites_all(request: Request) -> str:
@@ -145,100 +148,79 @@ def cites_all(request: Request) -> str:
     )
 
 
-def events(*datas: str) -> Behaviour:
+@behaviour
+def events(exchange: Exchange, *datas: str) -> None:
     """These server-sent events and no others."""
-
-    def behave(exchange: Exchange) -> None:
-        exchange.begin_stream()
-        for data in datas:
-            exchange.data(data)
-        exchange.end_stream()
-
-    return behave
-
-
-def deltas(*parts: dict[str, Any], finish_reason: str | None = "stop") -> Behaviour:
-    """These deltas, one chunk each."""
-
-    def behave(exchange: Exchange) -> None:
-        exchange.begin_stream()
-        for part in parts:
-            exchange.chunk(part)
-        if finish_reason is not None:
-            exchange.chunk({}, finish_reason)
-        exchange.end_stream()
-
-    return behave
-
-
-def status(code: int, message: str = "no", *, retry_after: str | None = None, param: str | None = None) -> Behaviour:
-    """An error response as OpenAI words it. ``{key}`` in the message is replaced by the key that was sent."""
-
-    def behave(exchange: Exchange) -> None:
-        error = {
-            "message": message.replace("{key}", exchange.request.key),
-            "type": "error",
-            "param": param,
-            "code": None,
-        }
-        headers = {} if retry_after is None else {"Retry_After": retry_after}
-        exchange.send(code, json.dumps({"error": error}).encode(), **headers)
-
-    return behave
-
-
-def page(text: str, code: int = 200, content_type: str = "text/html") -> Behaviour:
-    """A response that is not of the protocol at all."""
-    return lambda exchange: exchange.send(code, text.encode(), content_type)
-
-
-def cut_after(text: str) -> Behaviour:
-    """The connection reset after this text."""
-
-    def behave(exchange: Exchange) -> None:
-        exchange.begin_stream()
-        if text:
-            exchange.text(text)
-        exchange.cut()
-
-    return behave
-
-
-def malformed_after(text: str, data: str = '{"choices": [{"delta": ') -> Behaviour:
-    """An event that is not JSON after this text, then an ordinary end."""
-
-    def behave(exchange: Exchange) -> None:
-        exchange.begin_stream()
-        if text:
-            exchange.text(text)
+    exchange.begin_stream()
+    for data in datas:
         exchange.data(data)
-        exchange.chunk({"content": " Never read."}, "stop")
-        exchange.end_stream()
-
-    return behave
+    exchange.end_stream()
 
 
-def stall_after(text: str, seconds: float = 60.0) -> Behaviour:
+@behaviour
+def deltas(exchange: Exchange, *parts: dict[str, Any], finish_reason: str | None = "stop") -> None:
+    """These deltas, one chunk each."""
+    exchange.begin_stream()
+    for part in parts:
+        exchange.chunk(part)
+    if finish_reason is not None:
+        exchange.chunk({}, finish_reason)
+    exchange.end_stream()
+
+
+@behaviour
+def status(
+    exchange: Exchange, code: int, message: str = "no", *, retry_after: str | None = None, param: str | None = None
+) -> None:
+    """An error response as OpenAI words it. ``{key}`` in the message is replaced by the key that was sent."""
+    error = {"message": message.replace("{key}", exchange.request.key), "type": "error", "param": param, "code": None}
+    headers = {} if retry_after is None else {"Retry_After": retry_after}
+    exchange.send(code, json.dumps({"error": error}).encode(), **headers)
+
+
+@behaviour
+def page(exchange: Exchange, text: str, code: int = 200, content_type: str = "text/html") -> None:
+    """A response that is not of the protocol at all."""
+    exchange.send(code, text.encode(), content_type)
+
+
+@behaviour
+def cut_after(exchange: Exchange, text: str) -> None:
+    """The connection reset after this text."""
+    exchange.begin_stream()
+    if text:
+        exchange.text(text)
+    exchange.cut()
+
+
+@behaviour
+def malformed_after(exchange: Exchange, text: str, data: str = '{"choices": [{"delta": ') -> None:
+    """An event that is not JSON after this text, then an ordinary end."""
+    exchange.begin_stream()
+    if text:
+        exchange.text(text)
+    exchange.data(data)
+    exchange.chunk({"content": " Never read."}, "stop")
+    exchange.end_stream()
+
+
+@behaviour
+def stall_after(exchange: Exchange, text: str, seconds: float = 60.0) -> None:
     """Silence after this text, or instead of a response where the text is empty."""
-
-    def behave(exchange: Exchange) -> None:
-        if text:
-            exchange.begin_stream()
-            exchange.text(text)
-        exchange.wait(seconds)
-        exchange.cut()
-
-    return behave
+    if text:
+        exchange.begin_stream()
+        exchange.text(text)
+    exchange.wait(seconds)
+    exchange.cut()
 
 
-def refusing(parameter: str, behaviour: Behaviour, message: str = "Unsupported parameter: '{name}'.") -> Behaviour:
+@behaviour
+def refusing(
+    exchange: Exchange, parameter: str, behaviour: Behaviour, message: str = "Unsupported parameter: '{name}'."
+) -> None:
     """400 while the request carries this parameter, the other behaviour otherwise."""
-
-    def behave(exchange: Exchange) -> None:
-        refused = status(400, message.replace("{name}", parameter))
-        (refused if parameter in exchange.request.body else behaviour)(exchange)
-
-    return behave
+    refused = status(400, message.replace("{name}", parameter))
+    (refused if parameter in exchange.request.body else behaviour)(exchange)
 
 
 # Server -------------------------------------------------------------------------------------------------------------

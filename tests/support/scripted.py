@@ -14,9 +14,10 @@ from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import GenerationConfig, ScoringConfig
 from ragqa.types import Answer, Question
 from ragqa.types.scores import NliProbabilities
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations, passage
 from tests.support.openai_server import Behaviour, OpenAIServer
-from tests.support.streams import drain, result_of
+from tests.support.streams import drain
 
 QUESTION = Question("What must a Firm do?")
 RECORDS, REPORTS = "A Firm must keep records.", "A Firm must file reports."
@@ -102,4 +103,4 @@ def vrr(*script: Behaviour, **settings) -> Finished:
 
 def scored(finished: Finished, passages=None):
     """The final scoring of the answer, as the pipeline does it."""
-    return result_of(finished.scorer.stream(finished.answer, PASSAGES if passages is None else passages))
+    return returned(finished.scorer.stream(finished.answer, PASSAGES if passages is None else passages))

@@ -62,11 +62,7 @@ def free_port() -> int:
 
 @contextmanager
 def running_app(
-    home: Path,
-    port: int = 0,
-    options: tuple[str, ...] = (),
-    root: Path = ROOT,
-    **environment: str,
+    home: Path, port: int = 0, options: tuple[str, ...] = (), root: Path = ROOT, **environment: str
 ) -> Iterator[str]:
     """The address of a fresh `streamlit run` of this checkout; its output is in ``home/server.log``."""
     port = port or free_port()

@@ -25,8 +25,3 @@ def drain(stream: Generator[Item, None, Result]) -> tuple[list[Item], Result]:
     """Everything the generator yields, and its return value."""
     whole = Returning(stream)
     return list(whole), whole.result
-
-
-def result_of(stream: Generator[object, None, Result]) -> Result:
-    """The generator's return value, once it has run to its end."""
-    return drain(stream)[1]

@@ -15,8 +15,8 @@ from ragqa.settings.config import ScoringConfig
 from ragqa.types import Answer, Passage, Span
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import Breakdown, Cover, NliProbabilities, ObligationVerdict, SentenceVerdict, Verdict
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
-from tests.support.streams import result_of
 
 REPORT = "A harbour operator must report an oil spill to the Harbour Office within two hours."
 STATE = "The report must state the place, the time and the estimated volume."
@@ -98,7 +98,7 @@ class HandJudged:
 
 
 def scored_by_hand() -> Scored:
-    return result_of(HandJudged().stream(ALL_VERDICTS, SOURCES))
+    return returned(HandJudged().stream(ALL_VERDICTS, SOURCES))
 
 
 def before_rules(evaluation: Breakdown) -> Breakdown:

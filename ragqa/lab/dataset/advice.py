@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from typing import Any, Final
 from ragqa import loading
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError, RagqaError
-from ragqa.evaluation.benchmark import INDEX, Benchmark, Item, Json, Option, Outcome, Settings, Task
+from ragqa.evaluation.benchmark import INDEX, Benchmark, Option, Outcome, Settings, Task
 from ragqa.evaluation.benchmarks.retrieval.benchmark import BENCHMARK as RETRIEVAL
 from ragqa.evaluation.benchmarks.retrieval.setups import FUSED
 from ragqa.evaluation.benchmarks.retrieval.tables import results_of
@@ -40,7 +40,7 @@ from ragqa.settings.config import Config, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import PRESETS, Preset
-from ragqa.types import Passage, Question
+from ragqa.types import Question
 
 MOST_READ: Final = 8_000  # passages, drawn at random: a few seconds of reading
 FEWEST: Final = 30  # questions; on fewer an interval says nothing
@@ -95,7 +95,8 @@ def made_questions(index: Index, classifier: ObligationClassifier, n: int, seed:
         of = [passages[one] for one in row["passages"]]
         drawn = random.Random(f"{seed}:{row['id']}")
         text = rules.question(of, row["kind"], row["persona"], row["form"], drawn)
-        return text if text and _covered(text, of) else ""
+        is_covered = all(cover(text, one) >= COVERED / len(of) ** 0.5 for one in of)
+        return text if text and is_covered else ""
 
     plan = Plan(rows, {}, seed, lambda row: bool(asked(row)), [rules.joins(passages[row["id"]]) for row in rows])
     groups = plan.drawn(n, index.links.cites, index.position_of, by_rules=True)
@@ -106,10 +107,6 @@ def made_questions(index: Index, classifier: ObligationClassifier, n: int, seed:
         if earlier is None
     ]
     return sorted(chance.sample(found, n), key=lambda one: one.question.question_id) if len(found) > n else found
-
-
-def _covered(text: str, passages: Sequence[Passage]) -> bool:
-    return all(cover(text, one) >= COVERED / len(passages) ** 0.5 for one in passages)
 
 
 def _obliqa(one: GoldQuestion, index: Index) -> dict[str, Any]:
@@ -163,23 +160,12 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     return replace(task, context=Context(task.context, index.name, len(made), names, tuple(left_out)))
 
 
-def _of_retrieval(task: Task) -> Task:
-    return replace(task, context=task.context.retrieval)
+def _as_retrieval(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of retrieval, called with retrieval's context."""
+    return lambda task, *rest: function(replace(task, context=task.context.retrieval), *rest)
 
 
-def solve(task: Task, item: Item) -> Json:
-    """As retrieval's."""
-    return RETRIEVAL.solve(_of_retrieval(task), item)
-
-
-def score(task: Task, item: Item, solution: Json) -> Json:
-    """As retrieval's."""
-    return RETRIEVAL.score(_of_retrieval(task), item, solution)
-
-
-def row(task: Task, outcome: Outcome) -> Shown:
-    """As retrieval's."""
-    return RETRIEVAL.row(_of_retrieval(task), outcome)
+solve, score, row = _as_retrieval(RETRIEVAL.solve), _as_retrieval(RETRIEVAL.score), _as_retrieval(RETRIEVAL.row)
 
 
 def figures(task: Task, rows: Sequence[Shown]) -> tuple[Figure, ...]:

@@ -129,11 +129,12 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     text = stages.made(
         GROUPS, {**plan, "n": settings["questions"]}, lambda: as_lines(_planned(made, rows, topics, by_rules=by_rules))
     )
+    prompt = load_prompt(PROMPT, prompt_folder())
     stamp = {
         "input": index.name,
         "index_sha256": index_sha,
         "seed": settings["seed"],
-        "writer": BY_RULES if writer is None else f"{writer.model or writer.local_model} ({_prompt()})",
+        "writer": BY_RULES if writer is None else f"{writer.model or writer.local_model} ({prompt.version.version})",
         "generation": None if writer is None else _deciding(writer),
     }
     made = replace(made, questions={"groups": sha256_of(stages.folder / GROUPS), "stamp": stamp})
@@ -145,16 +146,11 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 def _writer() -> GenerationConfig:
     if not has_llm():
-        msg = (
+        raise ConfigError(
             "expected a language model to write the questions, found none: set OPENAI_BASE_URL and RAGQA_MODEL, or "
             "RAGQA_LOCAL_MODEL (`ragqa models fetch`), or leave out --writer"
         )
-        raise ConfigError(msg)
     return replace(Config.from_env().generation, temperature=0.7)
-
-
-def _prompt() -> str:
-    return load_prompt(PROMPT, prompt_folder()).version.version
 
 
 def _deciding(config: GenerationConfig) -> Row:

@@ -68,9 +68,7 @@ def obliqa(row: Row, gold: Sequence[Passage]) -> dict[str, Any]:
     for passage in gold:
         number = passage.passage_id.removeprefix(f"{passage.document_id}:")
         if passage_id_of(passage.document_id, number) == passage.passage_id:
-            found["Passages"].append(
-                {"DocumentID": passage.document_id, "PassageID": number, "Passage": passage.text},
-            )
+            found["Passages"].append({"DocumentID": passage.document_id, "PassageID": number, "Passage": passage.text})
         else:
             evidence = {"DocumentID": passage.document_id, "Sentence": " ".join(passage.text.split())}
             found.setdefault("Evidence", []).append(evidence)

@@ -77,11 +77,10 @@ def pseudo_queries(passages: Sequence[Passage], seed: int = 1) -> tuple[PseudoQu
         for query in _without_repeats(made)
     ]
     if not found:
-        msg = (
+        raise CorpusError(
             f"expected headings, definitions, references or duties in {len(passages):,} passages to make questions of, "
             "found none; name a file of questions with --questions"
         )
-        raise CorpusError(msg)
     return tuple(found)
 
 

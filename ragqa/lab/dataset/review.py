@@ -10,6 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Final
 
@@ -83,11 +84,10 @@ def _read(text: str, name: str, *, is_ours: bool) -> Iterator[tuple[tuple[str, s
         if not whole:
             if is_ours and not text.endswith("\n") and number == text.count("\n") + 1:
                 return
-            msg = (
+            raise CorpusError(
                 f"{name}, line {number:,}: expected {{question, passage, reviewer, label}}, the label one of "
                 f"{', '.join(KINDS)}, found {line[:80]!r}; correct the line"
             )
-            raise CorpusError(msg)
         yield (values[0], values[1]), values[2], values[3]
 
 
@@ -153,16 +153,12 @@ def agreement(labels: Labels) -> Agreement:
         for of in labels.values()
         if len([who for who in of if who != ADJUDICATOR]) > 1
     ]
-    pairs = Counter(pair for of in shared for pair in _two(sorted(of)))
+    pairs = Counter(pair for of in shared for pair in combinations(sorted(of), 2))
     two = min(pairs, key=lambda pair: (-pairs[pair], pair)) if pairs else ()
     both = [(of[two[0]], of[two[1]]) for of in shared if set(two) <= of.keys()] if two else []
     return Agreement(
         len(both), sum(a == b for a, b in both), cohen(both), krippendorff([list(of.values()) for of in shared]), two
     )
-
-
-def _two(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return ((one, other) for n, one in enumerate(names) for other in names[n + 1 :])
 
 
 def cohen(both: Sequence[tuple[str, str]]) -> float | None:

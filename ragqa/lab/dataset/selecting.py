@@ -85,11 +85,10 @@ def passages_of(
                 }
             )
     if not rows:
-        msg = (
+        raise CorpusError(
             f"expected passages of {SHORTEST} to {LONGEST} words that oblige, permit or define, found none"
             f"{f' in {only}' if only else ''}; choose another corpus or leave out --only"
         )
-        raise CorpusError(msg)
     return rows
 
 
@@ -175,12 +174,7 @@ class Plan:
     """
 
     def __init__(
-        self,
-        rows: Sequence[Row],
-        topics: Mapping[str, Sequence[str]],
-        seed: int,
-        makes: Makes,
-        joins: Sequence[bool],
+        self, rows: Sequence[Row], topics: Mapping[str, Sequence[str]], seed: int, makes: Makes, joins: Sequence[bool]
     ) -> None:
         self.rows, self.makes, self.joins = rows, makes, joins
         self.chance = random.Random(seed)
@@ -248,8 +242,7 @@ class Plan:
             if self.makes(row):
                 n_made += 1
                 yield row
-        for row in self._alike(wanted - n_made):
-            yield row
+        yield from self._alike(wanted - n_made)
 
     def _alike(self, wanted: int) -> Iterator[Row]:
         of_topic: defaultdict[str, list[int]] = defaultdict(list)

@@ -48,11 +48,10 @@ class Stages:
         if self._known().get(name, {}).get("made_from") == digest(made_from):
             return True
         if self.is_edited(name):
-            msg = (
+            raise ConfigError(
                 f"{path} was edited, and what it was made from (an earlier stage, or a setting) has changed since; "
                 "undo one of the two, or move this file away to have it made anew"
             )
-            raise ConfigError(msg)
         return False
 
     def made(self, name: str, made_from: Mapping[str, Any], make: Callable[[], str]) -> str:
@@ -108,8 +107,7 @@ def rows_in(text: str, name: str, keys: Sequence[str]) -> list[Row]:
         lacking = [key for key in keys if not isinstance(row, dict) or key not in row]
         if lacking or not isinstance(row.get("id"), str) or row["id"] in seen:
             found = f"none under {lacking[0]!r}" if lacking else f"the id {row['id']!r}, no text or there twice"
-            msg = f"{name}, line {number:,}: expected {', '.join(keys)}, found {found}; correct the line"
-            raise CorpusError(msg)
+            raise CorpusError(f"{name}, line {number:,}: expected {', '.join(keys)}, found {found}; correct the line")
         seen.add(row["id"])
         rows.append(row)
     return rows

@@ -15,6 +15,7 @@ from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.lab.dataset.checks import problem, without_references
 from ragqa.settings.config import GenerationConfig, api_key, prompt_folder
 from ragqa.types import Passage, Question
+from ragqa.types.streams import returned
 
 PROMPT: Final = "dataset_question"
 TRIES: Final = 3
@@ -46,9 +47,7 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
             form = _FORMS["question" if found else row["form"]]  # who tells no case in the right form asks plainly
             prompt = build_prompt(Question(f"{wish}{form}.{again}"), passages, instructions)
             reply = Reply(MAX_CHARS)
-            with closing(client.write(prompt.messages, reply, seed=(config.seed or 0) + n)) as pieces:
-                for _ in pieces:
-                    pass
+            returned(client.write(prompt.messages, reply, seed=(config.seed or 0) + n))
             asked = _one_line(reply.raw)
             found = problem(asked, texts, row["kind"])
             if not found:

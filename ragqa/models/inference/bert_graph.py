@@ -74,17 +74,15 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
         base = _tensors(base_folder) if shared else {}
         found = _sha256(base, shared)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        msg = (
+        raise ModelError(
             f"The packed weights in {folder} cannot be read ({type(error).__name__}: {str(error).strip()[:300]}); "
             "expected packed.safetensors, and its base in the folder beside it. Reinstall ragqa."
-        )
-        raise ModelError(msg) from error
+        ) from error
     if found != metadata["shared_sha256"]:
-        msg = (
+        raise ModelError(
             f"{folder} shares weights with {base_folder}, and these are others: expected sha256 "
             f"{metadata['shared_sha256']}, found {found}; reinstall ragqa."
         )
-        raise ModelError(msg)
     weights = {name: base[name] for name in shared}
     for name, tensor in kept.items():
         if not name.endswith(SCALE):
@@ -367,11 +365,10 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
         tensors = {name.removeprefix(PREFIX): tensor for name, tensor in load_file(folder / ADAPTER_WEIGHTS).items()}
         whole = tuple(f"{module}." for module in config.get("modules_to_save") or ())
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
-        msg = (
+        raise ModelError(
             f"expected a LoRA adapter in PEFT's format in {folder}, found something else ({type(error).__name__}: "
             f"{error}); name another folder, or leave the adapter out"
-        )
-        raise ModelError(msg) from error
+        ) from error
     if config.get("peft_type", "LORA") != "LORA" or config.get("use_dora") or config.get("use_rslora"):
         raise _other(folder, "plain LoRA", "another kind of adapter")
     factors = {name: tensor for name, tensor in tensors.items() if not name.startswith(whole)}

@@ -168,10 +168,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         named = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
         config["id2label"] = {int(column): str(label) for column, label in named.items()}
     except (OSError, ValueError, AttributeError) as error:
-        msg = (
+        raise ModelError(
             f"{file} cannot be read as a model's configuration ({error}); choose another folder, or an embedded model."
-        )
-        raise ModelError(msg) from error
+        ) from error
     return config
 
 
@@ -180,11 +179,10 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
     tokenizer = read_tokenizer(folder) if has_file else load_tokenizer(folder)
     known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))
     if known * 2 < expected:  # transformers makes an empty tokenizer where there is none
-        msg = (
+        raise ModelError(
             f"The tokenizer in {folder} knows {known:,} pieces of words, its model expects {expected:,}: its files are "
             "missing. Reinstall ragqa, or choose an embedded model."
         )
-        raise ModelError(msg)
     return tokenizer
 
 

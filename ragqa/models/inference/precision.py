@@ -183,8 +183,7 @@ def _timing(entry: dict[str, Any]) -> Timing:
     words = {name: str(entry[name]) for name in ("purpose", "library", "weights", "processor")}
     fp32, bf16 = float(entry["fp32"]), float(entry["bf16"])
     if not (isfinite(fp32) and isfinite(bf16)):
-        msg = f"expected seconds, found {fp32} and {bf16}"
-        raise ValueError(msg)
+        raise ValueError(f"expected seconds, found {fp32} and {bf16}")
     return Timing(**words, fp32=fp32, bf16=bf16)
 
 

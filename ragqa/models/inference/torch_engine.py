@@ -38,11 +38,10 @@ class TorchEngine:
                         folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
                     )
         except Exception as error:
-            msg = (
+            raise ModelError(
                 f"The model in {folder} cannot be loaded ({_said(error)}); expected "
                 "a sequence-classification model with safetensors weights. Choose another folder, or an embedded model."
-            )
-            raise ModelError(msg) from error
+            ) from error
         self._model = model.eval().to(self.device)
         self._names = set(inspect.signature(model.forward).parameters)
         if precision == "bf16" and not self._computes():
@@ -107,11 +106,10 @@ def load_tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenize
         with quiet_transformers():
             return AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True).backend_tokenizer
     except Exception as error:
-        msg = (
+        raise ModelError(
             f"The tokenizer in {folder} cannot be loaded ({_said(error)}); expected a tokenizer.json, or "
             "files that transformers can convert to one. Choose an embedded model, or add the file."
-        )
-        raise ModelError(msg) from error
+        ) from error
 
 
 @contextmanager

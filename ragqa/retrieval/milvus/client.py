@@ -137,11 +137,10 @@ class Milvus:
         """Raises IndexMismatchError where an update has removed rows of this generation; IndexingError."""
         options = {"filter": f"row in [{mark_of(generation)}]", "output_fields": ["row"], "timeout": SECONDS}
         if not self._ask(lambda client: client.query(self.collection, **options)):
-            msg = (
+            raise IndexMismatchError(
                 f"{self} was updated twice since this index was opened or its folder was copied; ask again, and copy "
                 "the folder again from the machine that builds it"
             )
-            raise IndexMismatchError(msg)
 
     def search(
         self, field: str, asked: FloatVector | Sparse, most: int, generation: int, effort: int = 0, also: str = ""
@@ -184,8 +183,7 @@ class Milvus:
             raise IndexingError(msg) from None
         except ValueError as error:  # a channel that another thread's failure has closed
             self._client = None
-            msg = f"{self} does not answer: {error}; ask again"
-            raise IndexingError(msg) from None
+            raise IndexingError(f"{self} does not answer: {error}; ask again") from None
 
     def _connected(self) -> Any:  # noqa: ANN401 - a MilvusClient
         token = os.environ.get("RAGQA_MILVUS_TOKEN", "").strip()
@@ -203,8 +201,7 @@ def _vector_index(kind: str) -> dict[str, Any]:
         return {"index_type": "FLAT"}
     if kind.startswith("HNSW") and kind[4:].isdecimal():
         return {"index_type": "HNSW", "params": {"M": int(kind[4:]), "efConstruction": 200}}
-    msg = f"expected --vectors Flat (exact) or HNSW32 for Milvus, found {kind!r}; choose one of them"
-    raise ConfigError(msg)
+    raise ConfigError(f"expected --vectors Flat (exact) or HNSW32 for Milvus, found {kind!r}; choose one of them")
 
 
 def mark_of(generation: int) -> int:

@@ -98,8 +98,7 @@ class MilvusPassages(Sequence[Passage]):
         if isinstance(position, slice):
             return self._many(range(*position.indices(len(self))))
         if not -len(self) <= position < len(self):
-            msg = f"expected a position below {len(self):,}, found {position:,}"
-            raise IndexError(msg)
+            raise IndexError(f"expected a position below {len(self):,}, found {position:,}")
         return self._many([position % len(self)])[0]
 
     def __iter__(self) -> Iterator[Passage]:

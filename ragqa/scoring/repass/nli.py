@@ -72,11 +72,10 @@ class CrossEncoderNli(NliModel):
         distinct = list(dict.fromkeys(pairs))
         logits = self._classifier.logits(distinct).astype(np.float64)[:, self._columns]
         if not np.isfinite(logits).all():
-            msg = (
+            raise ScoringError(
                 f"The NLI model {self._info.name} gave numbers that are not finite in {self._info.precision}; "
                 "the answer is not lost. Check the model's files, or reinstall ragqa."
             )
-            raise ScoringError(msg)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
         probabilities_of = dict(zip(distinct, (NliProbabilities(*row) for row in probabilities.tolist()), strict=True))
@@ -127,17 +126,15 @@ def label_columns(config: dict[str, Any], folder: Path) -> list[int]:
     column_of = {label: column for column, label in labels.items()}
     inverse = {str(label).strip().lower(): int(column) for label, column in (config.get("label2id") or {}).items()}
     if len(labels) != len(ROLES) or set(column_of) != set(ROLES):
-        msg = (
+        raise ModelError(
             f"The NLI model in {folder} has the labels {sorted(labels.values())}; expected contradiction, entailment "
             "and neutral. Name them in id2label of its config.json, or choose the embedded nli-minilm-l6."
         )
-        raise ModelError(msg)
     if inverse and inverse != column_of:
-        msg = (
+        raise ModelError(
             f"The NLI model in {folder} numbers its labels in two ways: id2label says {column_of}, label2id says "
             f"{inverse}. Make them agree in its config.json, or choose the embedded nli-minilm-l6."
         )
-        raise ModelError(msg)
     return [column_of[role] for role in ROLES]
 
 
@@ -315,12 +312,11 @@ class PairResults:
     def _add(self, probabilities: dict[Pair, NliProbabilities]) -> None:
         for (premise, hypothesis), result in probabilities.items():
             if not is_probabilities(result):
-                msg = (
+                raise ScoringError(
                     f"RePASs could not be computed: the NLI model {self._nli.info.name} gave {result} for the premise "
                     f"'{premise[:80]}' and the hypothesis '{hypothesis[:80]}', expected numbers in [0, 1]. "
                     "The answer is not lost; check the model's files, or reinstall ragqa."
                 )
-                raise ScoringError(msg)
         self.known.update(probabilities)
 
 

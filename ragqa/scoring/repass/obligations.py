@@ -109,11 +109,10 @@ def load_weights(file: Path) -> NgramWeights:
         vocabulary = dict(zip(words, zip(idf, coefficients, strict=True), strict=True))
         (intercept,) = tensors["intercept"].tolist()
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        msg = (
+        raise ModelError(
             f"{file} cannot be read as n-gram weights ({type(error).__name__}: {error}); "
             "reinstall ragqa, or run `ragqa train obligations`."
-        )
-        raise ModelError(msg) from error
+        ) from error
     if not all(math.isfinite(number) for number in [*idf, *coefficients, intercept]):
         msg = f"{file} holds numbers that are not finite; reinstall ragqa, or run `ragqa train obligations`."
         raise ModelError(msg)
@@ -158,9 +157,8 @@ def obligation_column(config: dict[str, Any], folder: Path) -> int:
         return 1
     columns: list[int] = [column for column, label in labels.items() if label in YES]
     if len(labels) != 2 or len(columns) != 1:
-        msg = (
+        raise ModelError(
             f"The obligation classifier in {folder} has the labels {sorted(labels.values())}; expected two, one of "
             "them 'obligation'. Name them in id2label of its config.json, or choose the embedded obligations-tfidf."
         )
-        raise ModelError(msg)
     return columns[0]

@@ -37,10 +37,9 @@ def note(place: str, count: int, stamp: str) -> None:
             sending.connect((host, int(port)) if host else "/dev/log")
             sending.send(f"<{_PRIORITY}>ragqa-audit: {line}".encode())
     except (OSError, ValueError, OverflowError) as error:  # the last of a port beyond 65535
-        msg = (
+        raise RecordError(
             f"{VARIABLE}: expected a place to note the audit log's latest entry, found {place[:80]!r} ({error}); set it"
-        )
-        raise RecordError(msg) from error
+        ) from error
 
 
 def noted(place: str) -> tuple[str, ...]:
@@ -50,6 +49,5 @@ def noted(place: str) -> tuple[str, ...]:
     try:
         lines = Path(place).expanduser().read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError as error:
-        msg = f"{place} cannot be read ({error.strerror}); name the file that {VARIABLE} named"
-        raise RecordError(msg) from error
+        raise RecordError(f"{place} cannot be read ({error.strerror}); name the file that {VARIABLE} named") from error
     return tuple(line for line in lines if re.fullmatch(r"\d{1,12}:[0-9a-f]{64}", line))

@@ -54,11 +54,10 @@ class RateLimit:
             raise AccessError(msg)
         clock = datetime.fromtimestamp(ends, UTC).strftime("%H:%M:%S")
         minutes = max(1, -int(-(ends - now) // 60))
-        msg = (
+        raise AccessError(
             f"Rate limit reached: at most {most:,} {kind} an hour. Continue at {clock} "
             f"UTC, in {minutes} {'minute' if minutes == 1 else 'minutes'}, or ask an administrator for a higher limit."
         )
-        raise AccessError(msg)
 
 
 _USED: Final = RateLimit()  # of this process

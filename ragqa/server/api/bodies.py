@@ -56,8 +56,7 @@ def _decoded(content: object) -> bytes:
     try:
         return base64.b64decode(str(content), validate=True)
     except ValueError as error:
-        msg = "content must be the file's bytes in base64"
-        raise ValueError(msg) from error
+        raise ValueError("content must be the file's bytes in base64") from error
 
 
 class DocumentRequest(BaseModel):

@@ -27,8 +27,7 @@ def corpus_of(model: str, corpora: Sequence[str]) -> str:
     name = model.removeprefix(PREFIX)
     if not model.startswith(PREFIX) or name not in corpora:
         known = ", ".join(PREFIX + corpus for corpus in corpora) or "none"
-        msg = f"expected a model of {known}, found {model[:60]!r}; GET /v1/models lists them"
-        raise QuestionError(msg)
+        raise QuestionError(f"expected a model of {known}, found {model[:60]!r}; GET /v1/models lists them")
     return name
 
 

@@ -74,8 +74,7 @@ class KeyStore:
             keys = self.entries()
             found = next((key for key in keys if key.id == key_id), None)
             if found is None:
-                msg = f"expected the id of a key, as `ragqa keys list` shows them, found {key_id[:40]!r}"
-                raise ConfigError(msg)
+                raise ConfigError(f"expected the id of a key, as `ragqa keys list` shows them, found {key_id[:40]!r}")
             ended = replace(found, revoked=found.revoked or datetime.now(UTC).isoformat(timespec="seconds"))
             self._write(tuple(ended if key.id == key_id else key for key in keys))
         return ended

@@ -12,13 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
 from ragqa.conversation import Turn, rewrite
-from ragqa.english.sentences import split_sentences
 from ragqa.errors import BusyError, CorpusError, QuestionError, RagqaError
 from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.index import Index
+from ragqa.library.register import obliging
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.records.store import RecordStore
-from ragqa.scoring.strength import strength_of
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import QueuePlace
@@ -96,8 +95,7 @@ def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
         turn = backend.turn()
     try:
         if turn and not turn.wait(lambda _: None):
-            msg = "The server stopped before this request's turn came; send it again."
-            raise BusyError(msg)
+            raise BusyError("The server stopped before this request's turn came; send it again.")
         yield from backend.pipeline(asked.config).run(question)
     finally:
         if turn:
@@ -160,7 +158,6 @@ def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> l
     """
     with backend.gate().doing(Act.READ, corpus):
         _bounded([one.text for one in passages])
-    spans = [(passage, span, strength_of(span.text)) for passage in passages for span in split_sentences(passage.text)]
     return [
         {
             "text": span.text,
@@ -169,8 +166,7 @@ def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> l
             "strength": str(strength),
             "passage": passage_row(passage, corpus),
         }
-        for passage, span, strength in spans
-        if strength.is_listed
+        for passage, span, strength in obliging(passages)
     ]
 
 
@@ -202,11 +198,10 @@ def passage_row(one: Passage, corpus: str) -> dict[str, Any]:
 def _bounded(texts: Sequence[str]) -> Sequence[str]:
     if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
         longest = max(map(len, texts))
-        msg = (
+        raise QuestionError(
             f"expected at most {MOST_TEXTS} passages of at most {LONGEST_TEXT:,} characters, found {len(texts)}, the "
             f"longest of {longest:,}; send fewer or shorter ones"
         )
-        raise QuestionError(msg)
     return texts
 
 

@@ -14,11 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ragqa.types import (
-    Answer,
-    Ranking,
-    Selection,
-)
+from ragqa.types import Answer, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 

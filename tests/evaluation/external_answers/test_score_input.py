@@ -80,8 +80,7 @@ def test_question_ids(tmp_path, value, shown):
 
 
 @pytest.mark.parametrize(
-    ("value", "reason"),
-    [("", "it is empty"), (" \n\t", "it is empty"), (None, "it is null"), (..., "has no 'Answer'")],
+    ("value", "reason"), [("", "it is empty"), (" \n\t", "it is empty"), (None, "it is null"), (..., "has no 'Answer'")]
 )
 def test_items_without_an_answer_are_skipped_with_the_reason(tmp_path, value, reason):
     item = item_of(tmp_path, Answer=value, RetrievedPassages=...)  # the reference does not look at its passages

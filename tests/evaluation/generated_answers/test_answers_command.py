@@ -62,9 +62,7 @@ def call(place, monkeypatch):
 
     def run(*options, writer=None, command="answers", questions="questions.json", out="out"):
         monkeypatch.setattr(
-            answers,
-            "pipeline_for",
-            lambda config, *_a, **_k: load_pipeline(0.0, config, generator=writer or Writer()),
+            answers, "pipeline_for", lambda config, *_a, **_k: load_pipeline(0.0, config, generator=writer or Writer())
         )
         arguments = ["--questions", str(place / questions), "--out", str(place / out), *options]
         result = CliRunner().invoke(app, ["eval", command, *arguments], env={"COLUMNS": "200"})

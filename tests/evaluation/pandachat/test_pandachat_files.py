@@ -132,10 +132,7 @@ def changed(number, **values):
         ("{", "not valid JSON"),
         (submission(*SOURCES, eval_scenario="aqa-hr"), "expected the scenario 'aqa-sl' .* found 'aqa-hr'"),
         (submission(*SOURCES, system=" "), "a text that is not empty under 'system'"),
-        (
-            submission(*SOURCES, time_per_question="1 s"),
-            "seconds, 0 or more, under .* found the text",
-        ),
+        (submission(*SOURCES, time_per_question="1 s"), "seconds, 0 or more, under .* found the text"),
         (submission(*SOURCES, time_per_question=-1), "found the number -1"),
         (submission(*SOURCES, time_per_question=True), "found the value true"),
         (submission(*SOURCES, time_per_question=math.inf), "found the number inf"),

@@ -10,12 +10,11 @@ from ragqa.cli import app
 from ragqa.errors import ConfigError
 from ragqa.evaluation.run import run
 from ragqa.index import build_index, open_index
-from ragqa.loading import Models
 from ragqa.pipeline import assemble
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import NliProbabilities
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.fakes import FakeEncoder, FakeNli, fake_models
 from tests.support.openai_server import OpenAIServer, answer
 
 RULES = """# Rules
@@ -59,9 +58,7 @@ def nli(indexes, monkeypatch):
     monkeypatch.setattr(
         verdicts,
         "pipeline_for",
-        lambda config, paths: assemble(
-            config, open_index(config.index, paths.indexes), Models(FakeEncoder(), model, model, FakeObligations())
-        ),
+        lambda config, paths: assemble(config, open_index(config.index, paths.indexes), fake_models(model)),
     )
     return model
 
@@ -96,13 +93,7 @@ def test_every_kind_that_the_corpus_gives_is_judged_three_times(nli, tmp_path):
 def test_the_tables_are_printed(nli):
     result = invoke("--n", "1", "--kind", "verbatim", "--kind", "number")
     assert result.exit_code == 0, result.output
-    for part in (
-        "verbatim → supported",
-        "number → contradicted",
-        "sources disagree",
-        "model alone",
-        "1.00 [.21–1.00]",
-    ):
+    for part in ("verbatim → supported", "number → contradicted", "sources disagree", "model alone", "1.00 [.21–1.00]"):
         assert part in result.stdout
     assert "negation" not in result.stdout
 

@@ -24,9 +24,9 @@ from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types import ModelInfo
 from ragqa.types.scores import NliProbabilities, ScoringMode, Verdict
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import ANSWER, PASSAGES
-from tests.support.streams import result_of
 from tests.support.verdict_cases import SOURCES, before_rules, scored_by_hand
 
 EIGHT = "one two three four five six seven eight"
@@ -35,7 +35,7 @@ EIGHT = "one two three four five six seven eight"
 def scored(given_answer=ANSWER, passages=PASSAGES, table=None, config=None):
     nli = FakeNli(table)
     scorer = RepassScorer(nli, nli, FakeObligations(), config or ScoringConfig())
-    return result_of(scorer.stream(given_answer, passages))
+    return returned(scorer.stream(given_answer, passages))
 
 
 def explained(given_answer=ANSWER, passages=PASSAGES, mode=ScoringMode.PAPER, **changes):

@@ -12,8 +12,9 @@ from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types import Answer, AnswerSentence
 from ragqa.types.scores import ScoringMode
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, answer, passage
-from tests.support.streams import Returning, result_of
+from tests.support.streams import Returning
 
 pytestmark = pytest.mark.model
 
@@ -40,7 +41,7 @@ def load():
 
 
 def score(nli, passages=PASSAGES):
-    return result_of(RepassScorer(nli, nli, TfidfObligationClassifier(), ScoringConfig()).stream(ANSWER, passages))
+    return returned(RepassScorer(nli, nli, TfidfObligationClassifier(), ScoringConfig()).stream(ANSWER, passages))
 
 
 def test_scoring_again_gives_the_same_numbers_from_a_fresh_model_from_memory_and_from_disk(load, tmp_path):

@@ -11,7 +11,8 @@ from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types import Passage
 from ragqa.types.scores import ScoringMode
-from tests.support.streams import drain, result_of
+from ragqa.types.streams import returned
+from tests.support.streams import drain
 
 pytestmark = pytest.mark.model
 
@@ -72,7 +73,7 @@ def product(nli, obligations):
 
 def script_breakdown(scorer, passages, text):
     given = [Passage(str(n), "", passage) for n, passage in enumerate(passages)]
-    return result_of(scorer.stream(answer_of_text(text), given)).of(ScoringMode.SCRIPT)
+    return returned(scorer.stream(answer_of_text(text), given)).of(ScoringMode.SCRIPT)
 
 
 def assert_equal(found, expected, coverage):

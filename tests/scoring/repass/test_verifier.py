@@ -9,9 +9,9 @@ from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier, contradicted, mean_contradiction
 from ragqa.settings.config import ScoringConfig
 from ragqa.types.scores import Coverage, ScoringMode
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeObligations, answer, passage
 from tests.support.scripted import PASSAGES, RECORDS, REPORTS, Told, nli
-from tests.support.streams import result_of
 
 TOLD = {
     "Calm.": Told(0.5, 0.1),
@@ -29,7 +29,7 @@ def verifier(mode=ScoringMode.PAPER, obligations=None):
 
 def breakdown(text, mode=ScoringMode.PAPER):
     checked = verifier(mode)
-    return checked.breakdown(result_of(checked.stream(answer(text), PASSAGES)))
+    return checked.breakdown(returned(checked.stream(answer(text), PASSAGES)))
 
 
 def test_each_passage_keeps_its_own_obligations_in_order():

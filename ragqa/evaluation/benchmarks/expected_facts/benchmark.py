@@ -94,8 +94,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         yield f"Loading the index {name} and its models"
         pipelines[name] = pipeline_for(config_of({**settings, "index": name}, paths), paths)
         if pipelines[name].generator is None:
-            msg = "the generator must write answers, got 'none'; name another with --generator"
-            raise ConfigError(msg)
+            raise ConfigError("the generator must write answers, got 'none'; name another with --generator")
     rows = _rows(settings["part"], asked)
     stamps = {name: answer_stamp_of(facts.DATA / facts.QUESTIONS, one) for name, one in pipelines.items()}
     for one in stamps.values():

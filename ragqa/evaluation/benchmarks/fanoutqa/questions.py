@@ -73,8 +73,7 @@ def load_fanoutqa(path: Path) -> tuple[FanOutQuestion, ...]:
     Raises CorpusError where there is no such file, an item is not as described here, or an id stands twice.
     """
     if not path.is_file():
-        msg = f"no file {path}; expected fanout-final-dev.json or fanout-final-test.json of FanOutQA"
-        raise CorpusError(msg)
+        raise CorpusError(f"no file {path}; expected fanout-final-dev.json or fanout-final-test.json of FanOutQA")
     questions = tuple(_question(item) for item in read_items(path, path.name))
     twice = [name for name, n in Counter(question.question_id for question in questions).items() if n > 1]
     if twice or not questions:
@@ -148,8 +147,7 @@ def _evidence(item: JsonItem) -> EvidencePage:
 def _object(item: JsonItem, key: str) -> JsonItem:
     value = item.values[key]
     if not isinstance(value, dict):
-        msg = f"{item.place}: expected an object under {key!r}, found {describe(value)}; correct the file"
-        raise CorpusError(msg)
+        raise CorpusError(f"{item.place}: expected an object under {key!r}, found {describe(value)}; correct the file")
     return JsonItem(f"{item.place}, {key!r}", value)
 
 
@@ -163,11 +161,10 @@ def _reference(item: JsonItem) -> Reference:
     if _is_primitive(value):
         found: Primitive = value
         return found
-    msg = (
+    raise CorpusError(
         f"{item.place}: expected under 'answer' a text, a number, true or false, or a list or an object of these that "
         f"is not empty, found {describe(value)}; correct the file and try again"
     )
-    raise CorpusError(msg)
 
 
 def _is_primitive(value: object) -> bool:

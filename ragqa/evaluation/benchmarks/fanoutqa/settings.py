@@ -16,12 +16,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, TypeAlias
 
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
@@ -45,6 +44,7 @@ from ragqa.generation.prompts import Message
 from ragqa.infra.cleaning import without_invisible
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, PromptVersion, Usage
+from ragqa.types.streams import returned
 
 PROMPTS: Final = ("closed_book", "open_book", "evidence_provided", "judge")
 MIN_CONTEXT = 2_048
@@ -69,19 +69,7 @@ class LeaderboardSetting(StrEnum):
     EVIDENCE_PROVIDED = "evidence-provided"
 
 
-class Solver(Protocol):
-    """One setting, ready to answer. Threads share it."""
-
-    @property
-    def setting(self) -> LeaderboardSetting: ...
-
-    def solve(self, question: FanOutQuestion) -> Solved:
-        """The answer and the steps that led to it. Raises GenerationError, or CorpusError where pages fail."""
-        ...
-
-    def described(self) -> dict[str, Any]:
-        """What decides an answer besides model and question, for the run's stamp."""
-        ...
+Solver: TypeAlias = "ClosedBook | EvidenceProvided | OpenBook"  # one setting, ready to answer; threads share it
 
 
 def generation_for(config: GenerationConfig, max_tokens: int = MAX_ANSWER_TOKENS) -> GenerationConfig:
@@ -102,9 +90,7 @@ class Asking:
         """The reply, and what a reader must know of how it ended. Raises GenerationError as `ChatClient.write`."""
         reply = Reply()
         messages = messages_of(self.prompt, code, content)
-        with closing(self.client.write(messages, reply, seed=self.config.seed)) as pieces:
-            for _ in pieces:
-                pass
+        returned(self.client.write(messages, reply, seed=self.config.seed))
         self.usage = Usage(
             self.usage.prompt_tokens + reply.usage.prompt_tokens,
             self.usage.completion_tokens + reply.usage.completion_tokens,
@@ -132,21 +118,19 @@ class Asking:
 class ClosedBook:
     """The question alone."""
 
+    setting: ClassVar = LeaderboardSetting.CLOSED_BOOK
     client: ChatClient
     config: GenerationConfig
 
-    @property
-    def setting(self) -> LeaderboardSetting:
-        return LeaderboardSetting.CLOSED_BOOK
-
     def solve(self, question: FanOutQuestion) -> Solved:
-        """See `Solver`."""
+        """The answer and the steps that led to it. Raises GenerationError, or CorpusError where pages fail."""
         asking = Asking(self.client, self.config, "closed_book")
         code = code_of([question.question.text])
         text, note = asking.ask(code, frame("question", code, question.question.text))
         return asking.answer(self.setting, text, note), ()
 
     def described(self) -> dict[str, Any]:
+        """What decides an answer besides model and question, for the run's stamp."""
         return {"prompt": prompt_version("closed_book").version}
 
 
@@ -154,6 +138,7 @@ class ClosedBook:
 class EvidenceProvided:
     """The fragments of the necessary pages that fit into the context, best first for the question."""
 
+    setting: ClassVar = LeaderboardSetting.EVIDENCE_PROVIDED
     client: ChatClient
     config: GenerationConfig
     pages: PageSource
@@ -163,12 +148,8 @@ class EvidenceProvided:
     def __post_init__(self) -> None:
         check_context(self.context_tokens)
 
-    @property
-    def setting(self) -> LeaderboardSetting:
-        return LeaderboardSetting.EVIDENCE_PROVIDED
-
     def solve(self, question: FanOutQuestion) -> Solved:
-        """See `Solver`; a page that the source does not have is left out and noted as a step."""
+        """See `ClosedBook`; a page that the source does not have is left out and noted as a step."""
         pages: list[tuple[str, str]] = []
         steps: list[dict[str, Any]] = []
         for evidence in question.evidence:
@@ -221,6 +202,7 @@ class OpenBook:
     With ``max_searches`` 0 the model does not search: what is found for the question itself fills half the context.
     """
 
+    setting: ClassVar = LeaderboardSetting.OPEN_BOOK
     client: ChatClient
     config: GenerationConfig
     search: PageSearch
@@ -233,12 +215,8 @@ class OpenBook:
             msg = f"the most searches must be 0 or more, got {self.max_searches}; change --searches and try again"
             raise ConfigError(msg)
 
-    @property
-    def setting(self) -> LeaderboardSetting:
-        return LeaderboardSetting.OPEN_BOOK
-
     def solve(self, question: FanOutQuestion) -> Solved:
-        """See `Solver`."""
+        """See `ClosedBook`."""
         asking = Asking(self.client, self.config, "open_book")
         asked = question.question.text
         results = [] if self.max_searches else [_result(asked, self.search.once(asked))]
@@ -324,11 +302,10 @@ def solver_for(setting: LeaderboardSetting, client: ChatClient, config: Generati
         return ClosedBook(client, config)
     if setting is LeaderboardSetting.EVIDENCE_PROVIDED:
         if sources.pages is None:
-            msg = (
+            raise ConfigError(
                 "evidence-provided needs the text of Wikipedia's pages, which is not in the data set; name a folder or "
                 "file of pages or the address of an api.php with --pages"
             )
-            raise ConfigError(msg)
         return EvidenceProvided(client, config, sources.pages, sources.normaliser, sources.context_tokens)
     return OpenBook(client, config, _search(sources), sources.context_tokens, sources.max_searches)
 

@@ -117,8 +117,7 @@ def read_generations(path: Path) -> dict[str, str]:
         if not problem and found[0] in answers:
             problem = f"line {number}: id {found[0]!r} has an answer already; keep one of them"
         if problem:
-            msg = f"{path.name}, {problem}"
-            raise CorpusError(msg)
+            raise CorpusError(f"{path.name}, {problem}")
         answers[found[0]] = found[1]
     return answers
 
@@ -185,8 +184,7 @@ def write_submission(
     ]
     for check in checks:
         if not check.is_valid:
-            msg = f"{check.file}: {check.problems[0]}"
-            raise CorpusError(msg)
+            raise CorpusError(f"{check.file}: {check.problems[0]}")
     described = folder / _FOLDER / "metadata" / f"{stem}.json"
     try:
         for path in (described, *paths.values()):
@@ -203,7 +201,8 @@ def write_submission(
 def _check_submission(settings: Settings) -> tuple[Report, bool]:
     """The checks of `SUBMISSION`, and the files written where all are valid and a folder is named."""
     given = {setting: settings[setting.replace("-", "_")] for setting in LeaderboardSetting}
-    files = {setting: _generations_file(Path(path)) for setting, path in given.items() if path}
+    paths = {setting: Path(path) for setting, path in given.items() if path}
+    files = {setting: path / "generations.jsonl" if path.is_dir() else path for setting, path in paths.items()}
     order = [question.question_id for question in load_fanoutqa(Path(settings["questions"]))]
     metadata = Path(settings["metadata"])
     values = read_json(metadata, metadata.name)
@@ -219,10 +218,6 @@ def _check_submission(settings: Settings) -> tuple[Report, bool]:
     return Report(
         comparisons=(Comparison(("verdict",), lines, title="Submission", first="file"),), notes=tuple(notes)
     ), is_well
-
-
-def _generations_file(path: Path) -> Path:
-    return path / "generations.jsonl" if path.is_dir() else path
 
 
 SUBMISSION: Final = Command(

@@ -104,7 +104,7 @@ def step_means(details: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, RePASs,
     names = dict.fromkeys(name for path in sorted(paths, key=len, reverse=True) for name, _ in path)
     found = []
     for name in sorted(names, key=_order):
-        reached = [_up_to(path, name) for path in paths]
+        reached = [[repass for step, repass in path if _order(step) <= _order(name)][-1] for path in paths]
         taken = sum(any(step == name for step, _ in path) for path in paths)
         parts = zip(*((r.entailment, r.contradiction, r.obligation_coverage) for r in reached), strict=True)
         found.append((name, RePASs(*(fmean(part) for part in parts)), taken))
@@ -123,10 +123,6 @@ def _path(steps: Sequence[Mapping[str, Any]]) -> list[tuple[str, RePASs]]:
     best = max(candidates, key=lambda found: (found[1].composite, -found[0]))[1]
     refined = [(name, repass) for name, repass in scores if not name.startswith("candidate")]
     return [("preprocessing", candidates[0][1]), ("verify", best), *refined]
-
-
-def _up_to(path: Sequence[tuple[str, RePASs]], name: str) -> RePASs:
-    return [repass for step, repass in path if _order(step) <= _order(name)][-1]
 
 
 def _order(name: str) -> tuple[int, int]:

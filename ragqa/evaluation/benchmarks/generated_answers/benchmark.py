@@ -202,10 +202,7 @@ OPTIONS: Final = (
     PRICE_IN,
     PRICE_OUT,
     Option(
-        "docids",
-        "ObliQA's documents: the run names their item IDs, as the shared task asks.",
-        "path",
-        decides=False,
+        "docids", "ObliQA's documents: the run names their item IDs, as the shared task asks.", "path", decides=False
     ),
 )
 
@@ -245,8 +242,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     Raises ConfigError where the generator writes nothing, CorpusError where a file cannot be read.
     """
     if pipeline.generator is None:
-        msg = "the generator must write answers, got 'none'; name another with --generator"
-        raise ConfigError(msg)
+        raise ConfigError("the generator must write answers, got 'none'; name another with --generator")
     questions = Path(settings["questions"])
     items = tuple(
         Item(number, question if question.question_id else Question(question.text, str(number)))

@@ -75,8 +75,7 @@ def load_run(folder: Path) -> LoadedRun:
     again = _AGAIN.format(folder=folder)
     if not file.is_file():
         found = "an unfinished run" if (folder / RUN).exists() or (folder / JOURNAL).exists() else "none"
-        msg = f"{folder}: expected a finished run with {DETAILS}, found {found}; {again}"
-        raise RecordError(msg)
+        raise RecordError(f"{folder}: expected a finished run with {DETAILS}, found {found}; {again}")
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
         values = {
@@ -97,8 +96,7 @@ def _checked(values: Mapping[str, Any]) -> Values:
 def shared_questions(runs: Sequence[LoadedRun]) -> tuple[tuple[str, str], ...]:
     """The questions that every run scored, in the order of the first. Raises ConfigError where there is none."""
     if not runs:
-        msg = "expected at least one folder of a finished run, found none; name one or more"
-        raise ConfigError(msg)
+        raise ConfigError("expected at least one folder of a finished run, found none; name one or more")
     shared = [key for key in runs[0].values if all(key in run.values for run in runs[1:])]
     if not shared:
         counts = ", ".join(f"{run.name} {len(run.values):,}" for run in runs)

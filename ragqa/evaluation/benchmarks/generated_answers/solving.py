@@ -56,13 +56,14 @@ class ReceivedAnswer:
         """The passages it was written from, for a row; ``gold`` are ids of passages or documents."""
         relevance = dict(self.ranking)
         return tuple(
-            Hit(one.passage_id, one.document_id, relevance.get(one.passage_id), not {*gold}.isdisjoint(_ids(one)))
+            Hit(
+                one.passage_id,
+                one.document_id,
+                relevance.get(one.passage_id),
+                not {*gold}.isdisjoint((one.passage_id, one.document_id)),
+            )
             for one in self.passages
         )
-
-
-def _ids(passage: Passage) -> tuple[str, str]:
-    return passage.passage_id, passage.document_id
 
 
 @cache
@@ -87,8 +88,7 @@ def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:
                 case AnsweredEvent(answer):
                     return ReceivedAnswer(answer, selection.passages, _ranking(selection), seconds, tuple(steps))
             resumed = time.perf_counter()
-    msg = "the pipeline ended without an answer; name a generator that writes"
-    raise GenerationError(msg)
+    raise GenerationError("the pipeline ended without an answer; name a generator that writes")
 
 
 def scores_of(pipeline: Pipeline, question: Question, found: ReceivedAnswer) -> Json:

@@ -90,11 +90,10 @@ def check_index(index: Index, data: Path) -> None:
     manifest = index.manifest
     again = f"build one with `ragqa index build NAME --source {data}`, or name another with --index"
     if manifest.chunk_max_tokens > MAX_CHUNK_TOKENS:
-        msg = (
+        raise ConfigError(
             f"index {manifest.name!r} has chunks of up to {manifest.chunk_max_tokens} tokens; expected at most "
             f"{MAX_CHUNK_TOKENS}, the benchmark's rule; {again}"
         )
-        raise ConfigError(msg)
     if (
         manifest.format != "pandachat"
         or manifest.corpus_sha256 != load_corpus(data, "pandachat", manifest.chunk_max_tokens).sha256

@@ -84,8 +84,7 @@ class Submission:
 def is_right(document: str, sources: Sequence[str], k: int) -> bool:
     """Whether ``document`` is among the first ``k`` sources, duplicates counted. Raises ConfigError for k below 1."""
     if k < 1:
-        msg = f"k must be at least 1, got {k}; change it and try again"
-        raise ConfigError(msg)
+        raise ConfigError(f"k must be at least 1, got {k}; change it and try again")
     return document in sources[:k]
 
 
@@ -115,8 +114,7 @@ def read_submission(path: Path, questions: Sequence[DocumentQuestion], limit: in
     """
     name = path.name
     if not path.is_file():
-        msg = f"no file {path}; expected a submission, a JSON object with {ROWS!r}"
-        raise CorpusError(msg)
+        raise CorpusError(f"no file {path}; expected a submission, a JSON object with {ROWS!r}")
     payload = read_json(path, name)
     if not isinstance(payload, dict):
         msg = f"{name}: expected an object with 'eval_scenario', 'system', {SECONDS!r} and {ROWS!r}, found "
@@ -156,8 +154,7 @@ def _row(row: JsonItem, gold: Mapping[str, str], known: frozenset[str]) -> tuple
     for column in TEXTS:
         row.text(column)
     if MARK not in row:
-        msg = f"{row.place}: expected {MARK!r}, null or 'x', found no such key; {_AGAIN}"
-        raise CorpusError(msg)
+        raise CorpusError(f"{row.place}: expected {MARK!r}, null or 'x', found no such key; {_AGAIN}")
     sources = _sources(row)
     unknown = [source for source in sources if source not in known]
     if unknown:
@@ -173,8 +170,7 @@ def _sources(row: JsonItem) -> tuple[str, ...]:
         value = _literal(value)
     if not isinstance(value, list | tuple):
         found = describe(row.values[SOURCES]) if SOURCES in row else "no such key"
-        msg = f"{row.place}: expected a list of documents under {SOURCES!r}, found {found}; {_AGAIN}"
-        raise CorpusError(msg)
+        raise CorpusError(f"{row.place}: expected a list of documents under {SOURCES!r}, found {found}; {_AGAIN}")
     for source in value:
         if not isinstance(source, str):
             msg = f"{row.place}: expected texts in the list under {SOURCES!r}, found {describe(source)}; {_AGAIN}"
@@ -199,8 +195,7 @@ def _seconds(top: JsonItem) -> float | None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
         found = describe(value) if SECONDS in top else "no such key"
-        msg = f"{top.place}: expected seconds, 0 or more, under {SECONDS!r}, found {found}; {_AGAIN}"
-        raise CorpusError(msg)
+        raise CorpusError(f"{top.place}: expected seconds, 0 or more, under {SECONDS!r}, found {found}; {_AGAIN}")
     return float(value)
 
 
@@ -212,18 +207,14 @@ def _check_count(name: str, found: Sequence[str], wanted: Sequence[str], limit: 
     asked, answered = list(wanted[:limit]), frozenset(found)
     missing = [query for query in asked if query not in answered]
     if missing:
-        msg = (
+        raise CorpusError(
             f"{name}: expected a row for each of {len(asked):,} questions, found {len(found):,}; missing is "
             f"{missing[0][:80]!r}{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; {_AGAIN}"
         )
-        raise CorpusError(msg)
 
 
 def submission_of(
-    system: str,
-    seconds: float,
-    items: Sequence[Mapping[str, Any]],
-    gold: Sequence[tuple[str, str, tuple[str, ...]]],
+    system: str, seconds: float, items: Sequence[Mapping[str, Any]], gold: Sequence[tuple[str, str, tuple[str, ...]]]
 ) -> Submission:
     """The submission of a run: ``items`` of the data set as they are, for each its question, document and sources."""
     sources = [found for _, _, found in gold]

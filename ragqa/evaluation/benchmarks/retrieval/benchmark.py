@@ -67,7 +67,8 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         "setups": [asdict(setup) for setup in setups],
         "rerankers": {name: asdict(model.info) for name, model in rerankers.items()},
     }
-    items = [Item(n, one.question, one, _identity(one.question.text, one.gold)) for n, one in enumerate(gold, start=1)]
+    shas = (digest({"text": one.question.text, "gold": sorted(one.gold)}) for one in gold)
+    items = [Item(n, one.question, one, sha) for n, (one, sha) in enumerate(zip(gold, shas, strict=True), start=1)]
     columns = tuple(Column(name, display_name(name)) for name in SHOWN[unit])
     return Task(items, stamp, loaded, columns, json.loads(json.dumps(scoring)))
 
@@ -76,10 +77,7 @@ def solve(task: Task, item: Item) -> Json:
     """Every retriever's ranking, as deep as the deepest configuration needs it, and the seconds of each."""
     loaded: RetrievalContext = task.context
     ranked = loaded.ranker.rank(item.question.text)
-    return {
-        "rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings],
-        "seconds": dict(ranked.seconds),
-    }
+    return {"rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings], "seconds": dict(ranked.seconds)}
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
@@ -159,10 +157,6 @@ def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
         File("Report (JSON)", "report.json"),
     )
     return tuple(file for file in files if file.name in names)
-
-
-def _identity(text: str, gold: frozenset[str]) -> str:
-    return digest({"text": text, "gold": sorted(gold)})
 
 
 def n_with_gold(path: Path) -> int:

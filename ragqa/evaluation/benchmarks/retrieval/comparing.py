@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -144,8 +144,3 @@ def ids_of_questions(gold: Sequence[GoldQuestion]) -> list[str]:
 def stem_of(name: str) -> str:
     """What the files of a configuration are called: letters and digits, the rest as dashes."""
     return "".join(c if c.isalnum() else "-" for c in name).strip("-")
-
-
-def differences_json(differences: Sequence[MeasureDifference | MeasurePair]) -> list[dict[str, Any]]:
-    """The differences as JSON."""
-    return [asdict(one) for one in differences]

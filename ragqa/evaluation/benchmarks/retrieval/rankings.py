@@ -245,17 +245,16 @@ def cut(rankings: Rankings, depth: int) -> Rankings:
     """
     short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
     found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
-    return tuple(one if one.finds else _among(one, found) for one in short)
+    return tuple(
+        one if one.finds else replace(one, hits=tuple(hit for hit in one.hits if hit.passage.passage_id in found))
+        for one in short
+    )
 
 
 def cut_columns(columns: Sequence[Rankings], depth: int) -> list[Rankings]:
     """`cut` for every question: ``columns[r][q]`` is retriever r's ranking of question q, before and after."""
     rows = [cut(tuple(rankings), depth) for rankings in zip(*columns, strict=True)]
     return [tuple(column) for column in zip(*rows, strict=True)] if rows else [() for _ in columns]
-
-
-def _among(ranking: Ranking, passage_ids: set[str]) -> Ranking:
-    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id in passage_ids))
 
 
 def rounded(ranking: Ranking) -> Ranking:

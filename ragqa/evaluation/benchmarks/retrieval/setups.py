@@ -65,8 +65,9 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
     loaded: RetrievalContext = task.context
     deep = tuple(unpacked(entry, loaded.index) for entry in solution["rankings"])
     found: dict[str, Ranking] = {}
+    bases = {setup.name: setup.base for setup in loaded.setups}
     for setup in loaded.setups:
-        if only and setup.name not in (only, _base_of(loaded, only)):
+        if only and setup.name not in (only, bases.get(only)):
             continue
         if setup.fan_out:
             found[setup.name] = _fanned_out(loaded, item, found[setup.base], setup, notes)
@@ -77,10 +78,6 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
         else:
             found[setup.name] = fuse(cut(deep, setup.top_k), setup.fusion)
     return found
-
-
-def _base_of(loaded: RetrievalContext, name: str) -> str:
-    return next((setup.base for setup in loaded.setups if setup.name == name), "")
 
 
 def _reranked(
@@ -147,15 +144,13 @@ def setups_of(
 def _check_baseline(baseline: str, measured: Sequence[str], reranks: Sequence[str], *, further: bool) -> None:
     """Raises ConfigError, before a reranker is asked, unless there is this ranking and it can be worked on further."""
     if further and baseline in reranks:
-        msg = (
+        raise ConfigError(
             f"--baseline {baseline!r} is reranked already, and --reranker and --fan-out start from a fused ranking; "
             f"name {baseline + BEFORE!r}"
         )
-        raise ConfigError(msg)
     if baseline not in {*measured, *reranks}:
         names = ", ".join(map(repr, (*measured, *reranks)))
-        msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
-        raise ConfigError(msg)
+        raise ConfigError(f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset")
 
 
 def fitting(preset: Preset, index: Index) -> Preset:

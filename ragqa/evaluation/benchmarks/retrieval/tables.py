@@ -11,7 +11,7 @@ from typing import Any, Final
 from ragqa.corpus.questions import GoldUnit
 from ragqa.evaluation.benchmark import Json, Outcome, Task
 from ragqa.evaluation.benchmarks.retrieval.breakdown import breakdown, pairs_beside
-from ragqa.evaluation.benchmarks.retrieval.comparing import TESTED, Result, compare, compare_all_gold, differences_json
+from ragqa.evaluation.benchmarks.retrieval.comparing import TESTED, Result, compare, compare_all_gold
 from ragqa.evaluation.benchmarks.retrieval.rankings import median_ms
 from ragqa.evaluation.benchmarks.retrieval.setups import RetrievalContext, Setup
 from ragqa.evaluation.files import shipped_rows
@@ -41,7 +41,7 @@ def report_of(task: Task, done: Sequence[Outcome]) -> Report:
         "analyser": asdict(manifest.analyser),
         "measures": {result.name: result.means for result in results},
         "milliseconds": spent,
-        "comparisons": differences_json(differences),
+        "comparisons": list(map(asdict, differences)),
     }
     tables = [_side_by_side(loaded, results, differences, spent, len(done))]
     for setup in loaded.setups:
@@ -49,7 +49,7 @@ def report_of(task: Task, done: Sequence[Outcome]) -> Report:
             by_name = {result.name: result for result in results}
             pairs = compare_all_gold(by_name[setup.base], by_name[setup.name])
             asked = fmean((outcome.scores or {})["notes"][setup.name]["asked"] for outcome in done)
-            data["fan_out"] = {"sub_questions": asked, "measures": differences_json(pairs)}
+            data["fan_out"] = {"sub_questions": asked, "measures": list(map(asdict, pairs))}
             tables.append(_fan_out_table(setup, pairs, asked, spent[setup.name]))
     if done:
         tables += _broken_down(loaded, done, data)

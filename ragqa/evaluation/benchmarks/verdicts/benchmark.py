@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -32,6 +31,7 @@ from ragqa.scoring.verdicts import RATES, RULES_VERSION
 from ragqa.settings.config import api_key, has_llm
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question
+from ragqa.types.streams import returned
 
 SCHEMA_VERSION: Final = 1
 MADE, LABELLED, WRITTEN, BOTH = "made", "labelled", "written", "both"
@@ -100,11 +100,10 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     yield "Drawing probes"
     probes = _probes(pipeline, settings)
     if not probes:
-        msg = (
+        raise ConfigError(
             f"expected probes from the index {settings['index']!r}, found none: its passages give none of these kinds, "
             "or no labelled file is about them; choose other kinds, --cases made, or another index"
         )
-        raise ConfigError(msg)
     stamp = {
         "schema_version": SCHEMA_VERSION,
         "index": settings["index"],
@@ -120,7 +119,8 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         "models": {role: asdict(info) for role, info in pipeline.models.infos.items()},
     }
     client = ChatClient(config.generation, api_key()) if settings["reword"] else None
-    return Task(_items(probes), stamp, VerdictsContext(pipeline, client), COLUMNS, scoring)
+    items = [Item(n, Question(one.text, one.name), one, digest(one.to_json())) for n, one in enumerate(probes, 1)]
+    return Task(items, stamp, VerdictsContext(pipeline, client), COLUMNS, scoring)
 
 
 def _probes(pipeline: Pipeline, settings: Settings) -> list[Probe]:
@@ -133,12 +133,6 @@ def _probes(pipeline: Pipeline, settings: Settings) -> list[Probe]:
         sentences = sentences_of(pipeline.index, seed, n)
         made = drawn(sentences, kinds, n, seed, pipeline.models.obligations)
     return made if settings["cases"] == MADE else [*made, *labelled(pipeline.index, settings["part"])]
-
-
-def _items(probes: Sequence[Probe]) -> tuple[Item, ...]:
-    return tuple(
-        Item(n, Question(probe.text, probe.name), probe, digest(probe.to_json())) for n, probe in enumerate(probes, 1)
-    )
 
 
 def solve(task: Task, item: Item) -> Json:
@@ -163,9 +157,7 @@ def _reworded(client: ChatClient, text: str) -> str:
         {"role": "user", "content": f"<sentence>\n{text}\n</sentence>"},
     ]
     reply = Reply()
-    with closing(client.write(messages, reply)) as pieces:
-        for _ in pieces:
-            pass
+    returned(client.write(messages, reply))
     return " ".join(reply.raw.split())
 
 

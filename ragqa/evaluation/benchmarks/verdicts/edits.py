@@ -291,10 +291,7 @@ def _one(text: str, changes: Sequence[_Change], chance: random.Random) -> Edit |
 
 
 def _replaced(
-    text: str,
-    table: Iterable[tuple[str, tuple[str, ...]]],
-    chance: random.Random,
-    allowed: Callable[[str, int], bool],
+    text: str, table: Iterable[tuple[str, tuple[str, ...]]], chance: random.Random, allowed: Callable[[str, int], bool]
 ) -> list[_Change]:
     return [
         (match.start(), match.end(), match.expand(chance.choice(words)))

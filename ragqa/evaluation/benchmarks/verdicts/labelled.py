@@ -39,7 +39,11 @@ def labelled(index: Index, part: str) -> list[Probe]:
         reworded[row["corpus"]].append((row, own))
     for cases in reworded.values():
         if fmean(_shared(row["hypothesis"], own) for row, own in cases) >= LEAST_SHARED:
-            probes += [_rewording(row, own) for row, own in cases if own]
+            probes += [
+                Probe(REWORDED, text, Expected.SUPPORTED, text, _ids(own), by_hand=True)
+                for text, own in ((row["hypothesis"], own) for row, own in cases)
+                if own
+            ]
     return probes
 
 
@@ -91,10 +95,6 @@ def _edit(row: Row, own: Sequence[Passage]) -> Probe:
         change=" → ".join(row.get("clash", ())),
         by_hand=True,
     )
-
-
-def _rewording(row: Row, own: Sequence[Passage]) -> Probe:
-    return Probe(REWORDED, row["hypothesis"], Expected.SUPPORTED, row["hypothesis"], _ids(own), by_hand=True)
 
 
 def _obligation(row: Row, own: Sequence[Passage]) -> Probe:

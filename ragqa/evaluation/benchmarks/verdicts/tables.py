@@ -106,7 +106,7 @@ def _confusions(judge: str, groups: Mapping[str, Sequence[Judged]]) -> Iterator[
         for name, group in groups.items():
             if _columns(group) == columns:
                 counts = Counter(one.said[judge] for one in group)
-                cells = tuple(_cell(counts[column], len(group)) for column in columns)
+                cells = tuple(f"{(n := counts[column]):,} · {_share(n, len(group))}" for column in columns)
                 lines.append(Line(_row(name, group), cells))
         if lines:
             title = f"What is said by {JUDGES[judge]}"
@@ -148,10 +148,6 @@ def _figure(count: int, n: int) -> dict[str, Any]:
 def _share(count: int, n: int) -> str:
     low, high = wilson(count, n)
     return f"{_plain(count / n)} [{_plain(low)}–{_plain(high)}]"
-
-
-def _cell(count: int, n: int) -> str:
-    return f"{count:,} · {_share(count, n)}"
 
 
 def _plain(share: float) -> str:
