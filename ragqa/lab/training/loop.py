@@ -260,8 +260,7 @@ def load_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim
             metadata = saved.metadata()
             tensors = {name: saved.get_tensor(name) for name in saved.keys()}  # noqa: SIM118 - no mapping
     except (OSError, SafetensorError) as error:
-        msg = f"{file} cannot be read ({error}); delete it to begin the training anew."
-        raise ModelError(msg) from error
+        raise ModelError(f"{file} cannot be read ({error}); delete it to begin the training anew.") from error
     if metadata.get("stamp") != stamp:
         msg = f"{file} is of a training with other settings or data; choose another --out folder, or delete the file."
         raise ModelError(msg)
@@ -323,11 +322,10 @@ def load_classifier(
                     attn_implementation="eager",
                 )
     except (OSError, ValueError) as error:
-        msg = (
+        raise ModelError(
             f"expected a transformer with safetensors weights in {base}, found none that can be loaded "
             f"({str(error).strip()[:300]}); name another --base"
-        )
-        raise ModelError(msg) from error
+        ) from error
     model.get_input_embeddings().requires_grad_(requires_grad=not frozen_words)
     if frozen_layers:
         body: Any = model.base_model

@@ -100,11 +100,10 @@ def _negatives(
     if len(drawn) < count:
         others = [passage for passage in anything.tolist() if data.text_of[passage] not in gold]
         if not others:
-            msg = (
+            raise CorpusError(
                 f"expected passages that are not gold for the question {data.questions[question][:80]!r}, found none "
                 f"among the {len(anything):,} there are to learn from; take more questions or another index"
             )
-            raise CorpusError(msg)
         drawn += [others[n] for n in chance.integers(len(others), size=count - len(drawn)).tolist()]
     return drawn
 
