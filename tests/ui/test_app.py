@@ -100,7 +100,7 @@ def test_a_question_ends_with_answer_scores_and_record(app):
         ("scores", "(E − C + OC + 1) / 3"),
         ("obligations", "covers 1 of 2 obligations"),
         ("pairs", "pairs compared"),
-        ("written", "Written in one step"),
+        ("steps", "Written in one step"),
         ("record", "Record (JSON)"),
     ):
         assert part in tab(at, name), part
@@ -501,7 +501,7 @@ def test_a_text_is_checked_without_a_generator(app):
     for part in parts:
         assert part in text, part
     assert "no citation: no passage" not in text
-    assert "What each sentence found" in tab(at, "written")
+    assert "What each sentence found" in tab(at, "steps")
     record = app.store.load(app.store.list()[0].record_id)
     assert record.question.given.startswith("A firm must act at once [1]")
     assert "Checked: a text from elsewhere" in records_page(record.record_id)

@@ -44,7 +44,6 @@ def ask_first_example(page):
 def wait_until_finished(page):
     """The scores are final, and the tab of the record is open with the record in it."""
     page.locator(FINAL).wait_for(timeout=PATIENCE)
-    settle(page)  # once in some hundred times a click is lost in the moment in which the page ends its polling
     open_tab(page, "Record")
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
 
@@ -192,6 +191,32 @@ def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and
     page.get_by_role("button", name="Reset", exact=True).click()  # the sliders hear of it, too
     page.locator(".rq-changed").wait_for(state="detached")
     page.wait_for_function("document.querySelector('[aria-label=Threshold][type=range]').value === '0.7'")
+
+
+CLICKED_ALL_THE_TIME = """async () => {
+  const tabs = () => [...document.querySelectorAll('.st-key-tab button')];
+  const tab = (name) => tabs().find((one) => one.innerText.includes(name));
+  let last = null, clicks = 0, lost = 0, ended = Infinity;
+  while (performance.now() < ended) {
+    if (ended === Infinity && document.querySelector('.rq-line:not(.rq-provisional)')) ended = performance.now() + 3000;
+    if (tab('Record')) {
+      lost += last !== null && tab(last).getAttribute('aria-checked') !== 'true';
+      last = last === 'Record' ? 'Scores' : 'Record';
+      tab(last).click();
+      clicks += 1;
+    }
+    await new Promise((done) => setTimeout(done, 60));
+  }
+  return [clicks, lost];
+}"""
+
+
+def test_no_click_on_a_tab_is_lost_while_the_answer_comes(page, address):
+    page.goto(address)
+    page.locator(".st-key-examples button").first.click()
+    clicks, lost = page.evaluate(CLICKED_ALL_THE_TIME)
+    assert clicks > 20
+    assert lost == 0
 
 
 def test_from_a_question_to_its_record_on_every_tab(answered, address):
