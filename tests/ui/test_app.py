@@ -791,6 +791,10 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     assert not at.exception
     assert at.session_state["settings"]["threshold"] == at.session_state["set_threshold"] == 0.2
     assert "The settings have threshold 0.2" in words(at)
+    chosen, now = (
+        re.search(f'<th scope="row">{one}</th>(.*?)</tr>', words(at), re.S) for one in ("chosen", "the settings now")
+    )
+    assert chosen[1] == now[1]  # no longer those that were swept
     at.selectbox(key="sweep_way").select("Top-k").run()
     at.button(key="sweep_go").click().run()
     assert not at.exception

@@ -565,6 +565,25 @@ def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_senten
     page.wait_for_function(f"left => ({where})() === left", arg=left)  # the bar stays where it is
 
 
+def test_a_follow_ups_rewriting_is_seen_at_once_and_its_answer_stays(page, address):
+    page.goto(address)
+    page.locator(".st-key-examples button").first.click()
+    page.locator(FINAL).wait_for()
+    settle(page)
+    said = answer_text(page)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.get_by_placeholder("Ask a follow-up").fill(f"And within how many days, at most {width}?")
+        page.keyboard.press("Enter")
+        page.get_by_role("textbox", name="Understood as").wait_for()
+        settle(page)
+        assert answer_text(page) == said
+        for one in (page.get_by_role("textbox", name="Understood as"), page.get_by_role("button", name="Ask it")):
+            box = one.bounding_box()
+            assert box["y"] >= 0, width
+            assert box["y"] + box["height"] <= height, width
+
+
 def test_a_button_that_cannot_be_pressed_is_seen_in_the_light_theme(page, address):
     page.emulate_media(color_scheme="light")
     page.goto(address)
