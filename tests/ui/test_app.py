@@ -543,7 +543,7 @@ def test_a_document_is_checked_whole_and_a_note_stands_beside_its_sentence(app, 
     at.button(key="check_file").click().run()
     run = at.session_state["checked"]
     assert [one.text for one in run.wait(20).answer.sentences] == ["A firm must act at once.", "The moon is green."]
-    assert "1 of 2 sentences not supported" in words(at.run())
+    assert "Of 2 sentences: 1 not supported" in words(at.run())
     at.selectbox(key="feedback_of").set_value(1).run()
     at.text_input(key="feedback_why_1").set_value("Ask the vendor.")
     at.button(key="feedback_keep").click().run()

@@ -17,7 +17,7 @@ from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
-from ragqa.records.words import quantity
+from ragqa.records.words import quantity, with_names
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.server.access.desk import CaseDesk
@@ -146,15 +146,15 @@ def _scores(drawn: _Drawn) -> None:
         return
     st.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
     if view.answer_relevance:
-        st.markdown(
-            f"##### Answer relevance {view.answer_relevance.value:.2f}: does it answer what was asked? Beside RePASs"
-        )
+        st.markdown(f"### Answer relevance {view.answer_relevance.value:.2f}: whether it answers what was asked")
         st.html(relevance_html(view.answer_relevance))
     problems = _only_problems(found)
     rows = found.sentences_with_problems if problems else found.sentences
     st.markdown(f"### Sentences: {len(view.final_sentences)} of {view.n_sentences} final")
     if rows:
-        st.html(sentence_table_html(rows, found.verdicts, None if view.scored else view.final_sentences))
+        passages = view.selection.passages if view.selection else ()
+        judged = [replace(one, reason=with_names(one.reason, passages)) for one in found.verdicts]
+        st.html(sentence_table_html(rows, judged, None if view.scored else view.final_sentences))
     else:
         st.html(notice_html("Every sentence is supported by what it cites.", "good"))
     if view.scored and not view.asked.given:
