@@ -39,8 +39,9 @@ def compared(pairs: Sequence[Pair], columns: Sequence[Column]) -> Comparison:
     tests = paired_tests([(b, a) for a, b in found.values()])
     lines = []
     for (column, (a, b)), (test, adjusted) in zip(found.items(), tests, strict=True):
-        difference, low, high = (f"{one:+.{column.decimals}f}" for one in (test.mean_difference, test.low, test.high))
-        means = (shown(sum(one) / len(one), column.decimals) for one in (a, b))
+        decimals = max(2, column.decimals)  # a mean, also of whole numbers
+        difference, low, high = (f"{one:+.{decimals}f}" for one in (test.mean_difference, test.low, test.high))
+        means = (shown(sum(one) / len(one), decimals) for one in (a, b))
         lines.append(Line(column.heading, (*means, f"{difference} [{low}, {high}]", f"{adjusted:.3f}", f"{len(a):,}")))
     return Comparison(("A", "B", "B − A", "p", "questions"), tuple(lines), _CAPTION, first="measure")
 

@@ -50,7 +50,7 @@ def evaluation_page() -> None:
     runs = all_runs(paths)
     ticked = st.query_params.get_all("run")
     if len(ticked) > 1:
-        _draw_two(ticked[:2], runs)
+        _draw_two(ticked[1::-1], runs)  # the older one is further down in the list, and A
         return
     _follow_link(runs)
     benchmark = offered()[_choice(runs)]
