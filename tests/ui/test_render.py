@@ -275,7 +275,7 @@ def test_growth_is_told_in_words_and_drawn(finished):
     assert "No passage was kept" in Tags(growth_html(())).text
     spec = growth_chart(growth).to_dict()
     (rows,) = spec["datasets"].values()
-    assert {(row["passages"], row["part"]) for row in rows} >= {(1, "Entailment E"), (2, "Contradiction C")}
+    assert {(row["step"], row["part"]) for row in rows} >= {("1", "Entailment E"), ("2", "Contradiction C")}
 
 
 def test_provenance_names_models_weights_and_splitter(finished):

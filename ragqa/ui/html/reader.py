@@ -31,6 +31,11 @@ def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = No
     return f"read?{urlencode(values)}"
 
 
+def passage_address(corpus: str, passage: Passage) -> str:
+    """The address of a passage."""
+    return read_address(corpus, passage.passage_id)
+
+
 def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:
     """The outline as links; the lines of what is shown are marked."""
     return _TEMPLATES.outline(entries, addresses, here)
@@ -168,13 +173,9 @@ def beside_html(found: Related, corpus: str) -> str:
 
 def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
     """A rule that was asked for by its number: whole, with what is related; ``others`` have that number, too."""
-    link = partial(_address_in, corpus)
+    link = partial(passage_address, corpus)
     rows, title = [(link(one), one) for one in others], passages[0].title or passages[0].document_id
     return _TEMPLATES.rule(title, leaf_html(passages, link), rows, also_html(found, corpus))
-
-
-def _address_in(corpus: str, passage: Passage) -> str:
-    return read_address(corpus, passage.passage_id)
 
 
 def also_html(found: Related, corpus: str) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 from ragqa.corpus.numbered import same_number
 from ragqa.errors import RagqaError
 from ragqa.index import Index
+from ragqa.library.related import merged
 from ragqa.records.record import AnswerRecord
 from ragqa.records.view import View, from_record
 from ragqa.settings.config import Config
@@ -27,7 +28,7 @@ from ragqa.ui.panes import draw_panes
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import address_of
 from ragqa.ui.state.links import link_of_view
-from ragqa.ui.state.related import related_to, related_to_all
+from ragqa.ui.state.related import related_to
 from ragqa.ui.state.run import Run
 
 FOLLOW = "follow"
@@ -96,7 +97,8 @@ def _rule(view: View) -> str:
     if index is None:
         return ""
     others = same_number(view.asked.query, index.passages, [named[0].document_id])
-    return rule_html(named, others, related_to_all(index, corpus, named, paths), corpus)
+    found = [one for passage in named if (one := related_to(index, corpus, passage.passage_id, paths))]
+    return rule_html(named, others, merged(named, found), corpus)
 
 
 def _asks_again(view: View) -> str:

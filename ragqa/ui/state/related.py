@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
-
 from ragqa.index import Index
 from ragqa.index.references import read_references
 from ragqa.library.definitions import Glossary
 from ragqa.library.related import References, Related, related
 from ragqa.settings.paths import Paths
-from ragqa.types import Passage
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
@@ -40,15 +36,3 @@ def related_to(index: Index, corpus: str, passage_id: str, paths: Paths) -> Rela
         return None
     stamp = stamp_of(corpus, paths)
     return related(index, references_of(corpus, stamp, paths), terms_of(corpus, stamp, paths), index.passages[position])
-
-
-def related_to_all(index: Index, corpus: str, passages: Sequence[Passage], paths: Paths) -> Related:
-    """What is related to any of these passages of the corpus, each once, and is none of them."""
-    found = [one for each in passages if (one := related_to(index, corpus, each.passage_id, paths))]
-    referring = dict.fromkeys(chain.from_iterable(one.referring for one in found))
-    terms = {use.definition.term.casefold(): use for one in found for use in one.terms}
-    return Related(
-        tuple(one for one in chain.from_iterable(one.refers for one in found) if not {*one.targets} & {*passages}),
-        tuple(one for one in referring if one not in passages),
-        tuple(terms.values()),
-    )
