@@ -55,8 +55,8 @@ def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
 
 
 def _common_tail(names: Sequence[Sequence[str]]) -> str:
-    """The words that three names or more, and most of them, end in, as what is ticked in each row; three at least."""
-    tails = Counter(tuple(words[n:]) for words in names for n in range(1, len(words) - 2))
+    """Three words or more, a capital first, that three names and most of them end in, as what is ticked in each row."""
+    tails = Counter(tuple(words[n:]) for words in names for n in range(1, len(words) - 2) if words[n][0].isupper())
     least = max(3, len(names) // 2 + 1)
     return " ".join(max((tail for tail, times in tails.items() if times >= least), key=len, default=("",)))
 

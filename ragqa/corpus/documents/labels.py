@@ -29,7 +29,7 @@ _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a 
 _WORD = re.compile(
     rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
-_DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
+_DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
 _ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|\(|(?<=\))[A-Z][a-z])")

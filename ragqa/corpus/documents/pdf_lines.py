@@ -20,6 +20,7 @@ _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
 _SPACED: Final = 4  # letters in a row that stand apart: a word set wide
 _RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED_BY: Final = 0.6  # of the size: so far a small mark stands above the baseline of its line
 _MAX_CROSSED: Final = 10  # one line in so many may cross from one column to the other, as a heading does
 
 
@@ -174,7 +175,8 @@ def _joined(words: Sequence[Word], page: int, column: float = 0.0) -> Iterator[L
     """Words by their baselines; raised ones, as marks of footnotes, stay in their line."""
     held: list[Word] = []
     for word in sorted(words, key=lambda word: (word.base, word.left)):
-        if held and word.base - held[0].base > 0.4 * max(word.size, held[0].size, 4):
+        small, large = sorted((word.size, held[0].size)) if held else (0.0, 0.0)
+        if held and word.base - held[0].base > (_RAISED_BY if small < 0.8 * large else 0.4) * max(large, 4):
             yield _line(held, page, column)
             held = []
         held.append(word)

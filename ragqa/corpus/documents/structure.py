@@ -44,7 +44,7 @@ def build(blocks: Iterable[Block]) -> Unit:
     builder = _Builder(marks_headings=sum(marked) >= MARKED)
     builder.counted = counting_words(blocks)
     for n, block in enumerate(blocks):
-        if not builder.begun and block.kind == "heading" and _is_of_page(block) and read_block(block)[0]:
+        if not builder.begun and block.kind == "heading" and _is_of_page(block) and _numbers_a_part(block):
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
         builder.add(block)
     tell_apart(builder.root)
@@ -374,6 +374,11 @@ class _Builder:
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
+
+
+def _numbers_a_part(block: Block) -> bool:
+    steps, _ = read_block(block)
+    return bool(steps) and steps[0].style in {"1.", DOTTED, *RANKS}
 
 
 def _is_of_page(block: Block) -> bool:

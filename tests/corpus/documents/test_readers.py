@@ -9,6 +9,7 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from openpyxl import Workbook
 
+from ragqa.corpus.documents import _short
 from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
@@ -326,10 +327,10 @@ def test_a_note_in_word_stands_where_it_is_called(tmp_path):
 def test_what_each_row_ends_in_is_no_part_of_its_name_and_a_bullet_may_name_those_below():
     rows = (
         "Kind | Use",
-        *(f"{name} Low Mid High | {name} is seen from far away at night" for name in ("Oil", "Wax", "Gas")),
+        *(f"{name} lamp Low Mid High | {name} is seen from far away at night" for name in ("Oil", "Wax", "Gas")),
     )
     names = [passage.places() for passage in passages_of(build([Block("\n".join(rows), "table")]), "d", "D", 128)]
-    assert {number for number, _ in names[0]} == {"row Oil", "row Wax", "row Gas"}
+    assert {number for number, _ in names[0]} == {"row Oil lamp", "row Wax lamp", "row Gas lamp"}
     listed = [Block("• Odd lamps, such as"), Block("– red ones."), Block("– blue ones.")]
     [passage] = passages_of(build(listed), "d", "D", 128)
     assert dict(passage.places())["Odd lamps.second dash"] == "blue ones."
@@ -338,6 +339,7 @@ def test_what_each_row_ends_in_is_no_part_of_its_name_and_a_bullet_may_name_thos
 def test_a_label_needs_no_space_before_a_capital_and_a_cited_section_is_no_label():
     assert read_label("vii)Seizure of boats")[0][0].printed == "vii)"
     assert read_label("(a)The lamp")[0][0].printed == "(a)"
+    assert read_label("3.4.1.Use")[1] == "Use"
     assert not read_label("(a)bc")[0]
     cited = Block("of the Lamps Act rules boats.", label="Section 5")
     [passage] = passages_of(build([cited]), "d", "D", 128)
@@ -349,3 +351,32 @@ def test_a_raised_mark_belongs_to_the_letter_before_it():
     mark, end = Word("1", 80, 83, 88, 94, 94, 7, False), Word("2.", 86, 96, 90, 100, 98, 11, False)
     [line] = lines_of([act, mark, end], 1)
     assert line.text == "Act¹ 2."
+
+
+def test_contents_go_on_over_pages_and_do_not_stand_over_the_rules(tmp_path):
+    names = "Lamps Bells Ropes Keepers Boats Fees Oars Nets".split()
+    entries = [(n, name, n // 3 + 3) for n, name in enumerate(names, start=1)]
+    front = [(60, 50, 16, "Table of Contents"),
+             *(one for n, name, page in entries for one in (
+                 (60, 60 + 20 * n, 11, f"{n}. {name}"), (400, 60 + 20 * n, 11, str(page))))]  # fmt: skip
+    last = [(60, 60, 11, "9. Sails"), (400, 60, 11, "6"), (300, 785, 8, "2")]
+    rules = [
+        (60, 60, 14, "1. Lamps"),
+        *lines(60, 90, "Lamps burn."),
+        (60, 200, 14, "2. Bells"),
+        *lines(60, 230, "Ring."),
+    ]
+    parsed = pdf_blocks(tmp_path / "a.pdf", front, last, rules, *(lines(60, 90, f"Page {n}.") for n in range(4, 7)))
+    assert parsed.dropped["table of contents"] == 10
+    found = passages_of(build(parsed.blocks), "d", "D", 128)
+    assert [(one.number, one.section) for one in found if one.text == "Lamps burn."] == [("1.", "1. Lamps")]
+
+
+def test_a_number_further_out_begins_a_paragraph_though_the_one_before_has_no_full_stop(tmp_path):
+    page = [*lines(90, 60, "a. Count all the boats in the harbour each night"), *lines(60, 73, "4. Note the boats")]
+    assert [block.text for block in pdf_blocks(tmp_path / "a.pdf", page).blocks][-1].endswith("Note the boats")
+
+
+def test_long_names_of_files_are_short_in_a_summary():
+    assert len(_short(f"{'harbour-' * 20}.html")) == 41
+    assert _short("lamps.html") == "lamps.html"
