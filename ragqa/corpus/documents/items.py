@@ -58,7 +58,7 @@ def _common_tail(names: Sequence[Sequence[str]]) -> str:
     """Three words or more, a capital first, that three names and most of them end in, as what is ticked in each row."""
     tails = Counter(tuple(words[n:]) for words in names for n in range(1, len(words) - 2) if words[n][0].isupper())
     least = max(3, len(names) // 2 + 1)
-    return " ".join(max((tail for tail, times in tails.items() if times >= least), key=len, default=("",)))
+    return max((" ".join(tail) for tail, times in tails.items() if times >= least), key=len, default="")
 
 
 def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
