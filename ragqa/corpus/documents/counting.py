@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
@@ -15,12 +16,16 @@ MARKED: Final = 3  # headings that a source marks as such, or parts that a word 
 
 
 def counting_words(blocks: Sequence[Block]) -> frozenset[str]:
-    """Words that number parts as "Article" does, in any language: alone with numbers that rise through the document."""
+    """Words that number parts as "Article" does, in any language: alone with numbers that rise, or begin anew."""
     by_word: dict[str, list[tuple[int, str]]] = {}
     for block in blocks:
         if found := COUNTED.fullmatch(block.text):
             by_word.setdefault(found[1], []).append(component(found[2]))
-    return frozenset(word for word, rise in by_word.items() if len(rise) >= MARKED and rise == sorted({*rise}))
+    return frozenset(
+        word
+        for word, rise in by_word.items()
+        if len({*rise}) >= MARKED and all(one < other or other == rise[0] for one, other in pairwise(rise))
+    )
 
 
 def whole_value(unit: Unit) -> Value:
