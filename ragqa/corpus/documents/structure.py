@@ -122,7 +122,8 @@ class _Builder:
             return
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
         for step in steps:
-            unit = self._placed(step, block.indent, block.level, is_heading=heading and step is steps[-1])
+            level = 0 if step.style == GUIDANCE and _is_of_page(block) else block.level  # a size says no depth
+            unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
         if text:
             unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
