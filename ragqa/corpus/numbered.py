@@ -20,22 +20,27 @@ def names_a_rule(question: str) -> bool:
     return any(one.unit for mention in _mentions(question) for one in mention.named)
 
 
-def _mentions(question: str) -> list[Mention]:
-    """The references in it; a number by itself behind the first word ("Within 3 days") is none."""
-    return [mention for mention in mentions(question) if mention.kind or not mention.opens]
+def _mentions(question: str) -> Sequence[Mention]:
+    """The references in it, which may be a number and nothing else."""
+    return mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
 
 
 def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
     """The passages of each rule that the question names by number, in reading order; none where it names none.
 
     Of several documents with such a number that is meant whose title or id the question names; where it names none,
-    the first among ``ranked``, ids of documents. A named instrument that is no document's leaves nothing.
+    the first among ``ranked``, ids of documents. A named instrument that is no document's leaves nothing, nor does a
+    first word before a number by itself ("Outsourcing 3.1.1" may name a document, "Within 3.1 days" does not).
     """
     found: dict[int, None] = {}
-    for mention in _mentions(question):
-        for start, last in _places(question, mention, _resolver(passages), ranked):
-            found |= dict.fromkeys(range(start, min(last, start + MOST - 1) + 1))
+    for (start, last), *_ in _places(question, passages, ranked):
+        found |= dict.fromkeys(range(start, min(last, start + MOST - 1) + 1))
     return tuple(passages[place] for place in found)
+
+
+def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
+    """Where the question names no document, the first passage that each other one has of the number that it names."""
+    return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
 @lru_cache(4)
@@ -44,19 +49,19 @@ def _resolver(passages: Sequence[Passage]) -> Resolver:
     return resolver_of(passages)
 
 
-def _places(question: str, mention: Mention, resolver: Resolver, ranked: Sequence[str]) -> Iterator[tuple[int, int]]:
-    order = {name: place for place, name in enumerate(dict.fromkeys(ranked))}
-    outside = f"{question[: mention.start]} {question[mention.end :]}"
-    for named in mention.named:
-        for one in _written(named):
-            places = resolver.anywhere(mention.kind, one)
-            if not places:
-                continue
-            meant = _meant(read(mention.instrument or outside).content, resolver)
-            best = min(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
-            if meant.get(best, 0.0) >= ENOUGH or not mention.instrument:
-                yield places[best][:2]
-            break
+def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
+    """Of each rule that is named its first and last place in the document that is meant, else in each that has it."""
+    resolver, order = _resolver(passages), {name: place for place, name in enumerate(dict.fromkeys(ranked))}
+    for mention in _mentions(question):
+        outside = f"{question[: mention.start]} {question[mention.end :]}"
+        meant = _meant(read(mention.instrument or outside).content, resolver)
+        for named in mention.named:
+            found = (resolver.anywhere(mention.kind, one) for one in _written(named))
+            places = next(filter(None, found), {})
+            best = sorted(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
+            is_named = any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
+            if best and (is_named or not (mention.instrument or (mention.opens and not mention.kind))):
+                yield [places[name][:2] for name in (best[:1] if is_named else best)]
 
 
 def _written(named: Named) -> Iterator[Named]:

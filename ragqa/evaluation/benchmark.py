@@ -77,7 +77,7 @@ class Option:
         return f"--{self.name.replace('_', '-')}"
 
 
-LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="First N", decides=False)
+LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="How many", decides=False)
 PARALLEL = Option(
     "parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64, decides=False
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from ragqa.corpus.reference_grammar import Reference
@@ -33,6 +34,17 @@ class Related:
     refers: tuple[Referred, ...]
     referring: tuple[Passage, ...]
     terms: tuple[Use, ...]
+
+
+def merged(passages: Sequence[Passage], found: Sequence[Related]) -> Related:
+    """What is related to any of these passages, each once, and is none of them; ``found`` is of each of them."""
+    referring = dict.fromkeys(chain.from_iterable(one.referring for one in found))
+    terms = {use.definition.term.casefold(): use for one in found for use in one.terms}
+    return Related(
+        tuple(one for one in chain.from_iterable(one.refers for one in found) if not {*one.targets} & {*passages}),
+        tuple(one for one in referring if one not in passages),
+        tuple(terms.values()),
+    )
 
 
 def related(index: Index, references: References, glossary: Glossary, passage: Passage) -> Related:

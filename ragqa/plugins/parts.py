@@ -133,7 +133,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("bm25", "BM25", "Weight of lexical retrieval (BM25); 0: off.", score="BM25"),
         Part("context", "Context", "BM25 over each passage together with its neighbours in the document."),
         Part("dense", "Dense", "Dense retrieval: cosine similarity of embeddings.", score="cosine"),
-        Part("citations", "Citations", "What the best passages cite, and what cites them.", score="linked relevance"),
+        Part("citations", "Citations", "What the best passages cite, and what cites them.", score="linked"),
         Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
         Part(
             "splade:MODEL",

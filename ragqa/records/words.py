@@ -83,7 +83,8 @@ def counted_mark(mark: str, count: int) -> str:
 def headline(view: View, found: Shown) -> tuple[str, str]:
     """Whether the question is answered, in words, and the state: ``"answered"``, ``"partly"`` or ``"not found"``.
 
-    Of a checked text how many of its sentences are not supported. Both are empty while that is not known.
+    Of a checked text how many of its sentences are contradicted, and how many not supported. Both are empty while that
+    is not known.
     """
     if view.answer is None or not (view.answer.text or view.answer.is_refusal):
         return "", ""
@@ -95,7 +96,10 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
     against = sum(one is not Verdict.SUPPORTED for one in verdicts)
     if not against:
         return "Every sentence is supported", "answered"
-    return f"{against} of {quantity(len(verdicts), 'sentence')} not supported by these documents", "partly"
+    refuted = sum(one not in {Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.NONE} for one in verdicts)
+    counts = ((refuted, "contradicted"), (against - refuted, "not supported"))
+    words = ", ".join(f"{count} {how}" for count, how in counts if count)
+    return f"Of {quantity(len(verdicts), 'sentence')}: {words}", "partly"
 
 
 def trust_facts(view: View, found: Shown) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ const kept = () => document.querySelector('table:has(tr.rq-kept)')?.textContent;
 const looks = {
   first: () => document.querySelector('.st-key-examples button') && document.querySelector('textarea'),
   ready: () => looks.first() && !running(),
-  answer: () => document.querySelector('.rq-answer') && has(WRITTEN, 'Written by:'),
+  answer: () => document.querySelector('.rq-answer') && has(WRITTEN, 'Written by'),
   final: () => document.querySelector('.rq-line:not(.rq-provisional), .rq-gauges:not(.rq-provisional)'),
   over: () => looks.final() && !running(),
   selection: () => kept() !== window.ragqaKept,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragqa.corpus.numbered import asked_by_number
+from ragqa.corpus.numbered import asked_by_number, same_number
 from ragqa.types import Passage
 
 
@@ -27,6 +27,8 @@ CORPUS = tuple(
         ("What does rule 3.1.2 of the Client Assets Rules say?", ("1:3.1.2",)),
         ("What does rule 3.1.1 of the Client Assets Rules say?", ("1:3.1.1", "1:3.1.1.(2)")),
         ("market rules 3.1.2", ("2:3.1.2",)),
+        ("Market 3.1.2", ("2:3.1.2",)),
+        ("4.1.1", ("2:4.1.1",)),
         ("What does Rule 4.1.1 require?", ("2:4.1.1",)),
         ("What does Article 6(1)(a) of the GDPR say?", ("eu-gdpr-act:CHAPTER II.Article 6.1.",)),
         ("What is Article 71(2) of the GDPR?", ("eu-gdpr-act:CHAPTER VII.Section 3.Article 71.2.",)),
@@ -43,3 +45,11 @@ def test_the_rule_is_that_of_the_document_named(question, ids):
 def test_where_no_document_is_named_the_first_of_the_ranking_is_meant():
     found = asked_by_number("What does rule 3.1.2 say?", CORPUS, ["2", "1"])
     assert [one.passage_id for one in found] == ["2:3.1.2"]
+
+
+@pytest.mark.parametrize(
+    ("question", "ids"),
+    [("What does rule 3.1.1 say?", ["1:3.1.1"]), ("3.1.1", ["1:3.1.1"]), ("Market 3.1.1", []), ("In 3.1.1 days?", [])],
+)
+def test_where_no_document_is_named_the_others_with_that_number_are_told(question, ids):
+    assert [one.passage_id for one in same_number(question, CORPUS, ["2"])] == ids

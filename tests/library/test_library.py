@@ -17,7 +17,7 @@ from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index import open_index, passage_arrays
 from ragqa.index.passage_arrays import measure
 from ragqa.infra.files import sha256_of
-from ragqa.library import parse_cache
+from ragqa.library import jobs, parse_cache
 from ragqa.library.changes import REREAD, Rereading, compared, read_rereading, read_updates, stale
 from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.jobs import Jobs
@@ -351,6 +351,15 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     assert deleted(library) == ()
     with pytest.raises(CorpusError, match="choose from the list"):
         erase("../ferries-2", library)
+
+
+def test_the_time_left_is_told_from_the_pace_of_the_phase_so_far(monkeypatch):
+    seconds, clock = [0.0], jobs._Clock()
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: seconds[0])
+    told = []
+    for seconds[0], phase, done in ((0, "encode", 20), (0.5, "encode", 30), (5, "encode", 60), (9, "write", 0)):
+        told.append(clock.left(phase, done, 100))
+    assert told == [None, None, 5.0, None]  # what was done before the phase began counts not
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_the_page_offers_presets_of_the_folder_after_its_own(panel):
     (folder / "bad.json").write_text("{")
     at.run()
     assert not at.exception
-    options = [option.removeprefix("Preset: ") for option in at.selectbox(key="preset").options]
+    options = at.selectbox(key="preset").options
     assert options.index("dense only") < options.index("mine")
     assert not any("ColBERTv2" in option for option in options)  # of a ranking that this index has not
     (warning,) = at.warning

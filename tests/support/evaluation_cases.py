@@ -29,7 +29,7 @@ def open_evaluation(page, address: str, title: str = "") -> None:
 
 
 def set_first(page, count: int) -> None:
-    box = page.get_by_role("spinbutton", name=re.compile("First N"))
+    box = page.get_by_role("spinbutton", name=re.compile("How many"))
     box.fill(str(count))
     box.press("Enter")
     settle(page)

@@ -100,7 +100,7 @@ def test_a_question_ends_with_answer_scores_and_record(app):
         ("scores", "(E − C + OC + 1) / 3"),
         ("obligations", "covers 1 of 2 obligations"),
         ("pairs", "pairs compared"),
-        ("written", "Written in one step"),
+        ("steps", "Written in one step"),
         ("record", "Record (JSON)"),
     ):
         assert part in tab(at, name), part
@@ -501,7 +501,7 @@ def test_a_text_is_checked_without_a_generator(app):
     for part in parts:
         assert part in text, part
     assert "no citation: no passage" not in text
-    assert "What each sentence found" in tab(at, "written")
+    assert "What each sentence found" in tab(at, "steps")
     record = app.store.load(app.store.list()[0].record_id)
     assert record.question.given.startswith("A firm must act at once [1]")
     assert "Checked: a text from elsewhere" in records_page(record.record_id)
@@ -543,7 +543,7 @@ def test_a_document_is_checked_whole_and_a_note_stands_beside_its_sentence(app, 
     at.button(key="check_file").click().run()
     run = at.session_state["checked"]
     assert [one.text for one in run.wait(20).answer.sentences] == ["A firm must act at once.", "The moon is green."]
-    assert "1 of 2 sentences not supported" in words(at.run())
+    assert "Of 2 sentences: 1 not supported" in words(at.run())
     at.selectbox(key="feedback_of").set_value(1).run()
     at.text_input(key="feedback_why_1").set_value("Ask the vendor.")
     at.button(key="feedback_keep").click().run()
@@ -791,6 +791,10 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     assert not at.exception
     assert at.session_state["settings"]["threshold"] == at.session_state["set_threshold"] == 0.2
     assert "The settings have threshold 0.2" in words(at)
+    chosen, now = (
+        re.search(f'<th scope="row">{one}</th>(.*?)</tr>', words(at), re.S) for one in ("chosen", "the settings now")
+    )
+    assert chosen[1] == now[1]  # no longer those that were swept
     at.selectbox(key="sweep_way").select("Top-k").run()
     at.button(key="sweep_go").click().run()
     assert not at.exception

@@ -1,6 +1,7 @@
 """The evaluation page by Streamlit's own tester: every benchmark run, watched, stopped, resumed, looked into."""
 
 import json
+import re
 import threading
 import time
 from dataclasses import replace
@@ -235,6 +236,23 @@ def test_the_same_request_goes_on_and_ranks_nothing_twice(world):
     finished(press(limited(at, "retrieval", 5), "Run"))
     assert len([one for one in world.asked[asked:] if one != "warm-up"]) == 2
     assert "Done: 5 questions, 3 of them restored." in words(at)
+
+
+def test_two_runs_that_are_ticked_are_compared(world):
+    ids = []
+    for count in (3, 4):
+        finished(press(limited(choose(page(), "retrieval"), "retrieval", count), "Run"))
+        ids.append(current().run_id)
+    assert ids[0] == ids[1]  # the same run goes on; another one has other settings
+    at = page()
+    choose(at, "retrieval").selectbox(key="evaluate_preset_retrieval").select("BM25 only").run()
+    finished(press(limited(at, "retrieval", 5), "Run"))
+    assert f'type="checkbox" name="run" value="{ids[0]}"' in html(at)
+    text = words(page([ids[0], current().run_id]))
+    assert "B − A" in text
+    assert re.search(r"<td>[+-]\d\.\d+ \[[+-]\d\.\d+, [+-]\d\.\d+\]</td><td>\d\.\d+</td><td>4</td>", text)
+    assert re.search(r"\d questions? turned", " ".join(one.value for one in page([ids[0], current().run_id]).subheader))
+    assert "choose one of the list" in words(page([ids[0], "none such"]))
 
 
 def test_only_wrong_questions_and_one_of_them_looked_into(world):

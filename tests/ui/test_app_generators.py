@@ -97,7 +97,7 @@ def test_a_finished_vrr_answer_shows_plan_candidates_rounds_and_path(vrr_app, se
     at.radio(key="set_generator").set_value("vrr").run()
     at.slider(key="set_candidates").set_value(2)
     at.slider(key="set_rounds").set_value(1).run()
-    text = words(ask(at)) + tab(at, "written")
+    text = words(ask(at)) + tab(at, "steps")
     for part in ("It will take 2 to 3 calls", "candidate 1", "removal 1",
                  "insertion 1", "Written by VRR, verified and refined with RePASs", SLEEP):  # fmt: skip
         assert part in text, part
@@ -115,7 +115,7 @@ def test_while_it_runs_the_best_so_far_is_shown_and_stop_keeps_it(vrr_app, serve
         run.wait(0.02)
     at.run()
     assert not at.exception
-    text = tab(at, "written")
+    text = tab(at, "steps")
     assert "best so far" in text
     assert re.search(r"candidate \d, best", text)
     assert ACT in text
@@ -210,7 +210,7 @@ def test_a_local_model_is_offered_without_any_server_and_writes_the_answer(app, 
     view = at.session_state["run"].view
     assert (view.config.generation.local_model, view.answer.model) == ("tiny", "tiny")
     assert view.seconds["first words"] > 0
-    assert "first words" in tab(at, "written")
+    assert "first words" in tab(at, "steps")
 
 
 def test_a_local_model_stands_beside_those_of_the_server(app, server, local_model):

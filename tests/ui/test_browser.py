@@ -44,7 +44,6 @@ def ask_first_example(page):
 def wait_until_finished(page):
     """The scores are final, and the tab of the record is open with the record in it."""
     page.locator(FINAL).wait_for(timeout=PATIENCE)
-    settle(page)  # once in some hundred times a click is lost in the moment in which the page ends its polling
     open_tab(page, "Record")
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
 
@@ -192,6 +191,32 @@ def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and
     page.get_by_role("button", name="Reset", exact=True).click()  # the sliders hear of it, too
     page.locator(".rq-changed").wait_for(state="detached")
     page.wait_for_function("document.querySelector('[aria-label=Threshold][type=range]').value === '0.7'")
+
+
+CLICKED_ALL_THE_TIME = """async () => {
+  const tabs = () => [...document.querySelectorAll('.st-key-tab button')];
+  const tab = (name) => tabs().find((one) => one.innerText.includes(name));
+  let last = null, clicks = 0, lost = 0, ended = Infinity;
+  while (performance.now() < ended) {
+    if (ended === Infinity && document.querySelector('.rq-line:not(.rq-provisional)')) ended = performance.now() + 3000;
+    if (tab('Record')) {
+      lost += last !== null && tab(last).getAttribute('aria-checked') !== 'true';
+      last = last === 'Record' ? 'Scores' : 'Record';
+      tab(last).click();
+      clicks += 1;
+    }
+    await new Promise((done) => setTimeout(done, 60));
+  }
+  return [clicks, lost];
+}"""
+
+
+def test_no_click_on_a_tab_is_lost_while_the_answer_comes(page, address):
+    page.goto(address)
+    page.locator(".st-key-examples button").first.click()
+    clicks, lost = page.evaluate(CLICKED_ALL_THE_TIME)
+    assert clicks > 20
+    assert lost == 0
 
 
 def test_from_a_question_to_its_record_on_every_tab(answered, address):
@@ -538,6 +563,25 @@ def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_senten
     page.goto(f"{address}/records")
     page.locator(".rq-table a").first.wait_for()
     page.wait_for_function(f"left => ({where})() === left", arg=left)  # the bar stays where it is
+
+
+def test_a_follow_ups_rewriting_is_seen_at_once_and_its_answer_stays(page, address):
+    page.goto(address)
+    page.locator(".st-key-examples button").first.click()
+    page.locator(FINAL).wait_for()
+    settle(page)
+    said = answer_text(page)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.get_by_placeholder("Ask a follow-up").fill(f"And within how many days, at most {width}?")
+        page.keyboard.press("Enter")
+        page.get_by_role("textbox", name="Understood as").wait_for()
+        settle(page)
+        assert answer_text(page) == said
+        for one in (page.get_by_role("textbox", name="Understood as"), page.get_by_role("button", name="Ask it")):
+            box = one.bounding_box()
+            assert box["y"] >= 0, width
+            assert box["y"] + box["height"] <= height, width
 
 
 def test_a_button_that_cannot_be_pressed_is_seen_in_the_light_theme(page, address):

@@ -137,7 +137,7 @@ def test_pandachat_s_first_twenty_questions_with_progress_and_a_result_table(bro
         page.set_default_timeout(PATIENCE)
         open_evaluation(page, url, "PandaChat-RAG-sl")
         expect_choice(page, "Index", "pandachat, built first (about a minute)")
-        assert page.get_by_role("spinbutton", name=re.compile("First N of 206")).input_value() == "20"
+        assert page.get_by_role("spinbutton", name=re.compile("How many of 206")).input_value() == "20"
         run(page)
         page.locator(".rq-notice", has_text=re.compile(r"Building the index pandachat: .*, [\d,]+ of")).first.wait_for()
         progress = page.get_by_text(re.compile(r"^\d+ of 20 questions"))

@@ -41,7 +41,7 @@ def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
     page.get_by_role("button", name="Ask what the link says").click()
     wait_until_finished(page)
     record = downloaded(page)
-    open_tab(page, "How it was written")
+    open_tab(page, "Steps")
     tree = only_text(page, ".rq-tree")
     for name in MOUNTAINS:
         assert f"{name}: was climbed first?" in tree
@@ -63,7 +63,7 @@ def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
     assert len([event for event in record.trace if isinstance(event, SubQuestionAnswered)]) == 3
 
     page.goto(f"{address}/records?record={record.record_id}")
-    open_tab(page, "How it was written")
+    open_tab(page, "Steps")
     assert only_text(page, ".rq-tree") == tree
 
 
@@ -79,7 +79,7 @@ def test_a_fan_out_with_a_language_model_shows_its_plan_and_two_levels(page, mod
     server.script = (answer(reply),)
     page.goto(url)
     ask(page, "fan-out, language model", "Who climbed Denali first, and how deep are the deep lakes?")
-    open_tab(page, "How it was written")
+    open_tab(page, "Steps")
     tree = only_text(page, ".rq-tree")
     for part in ("Who climbed Denali first?", "Which lakes are deep?", "How deep is Lake Baikal?"):
         assert part in tree

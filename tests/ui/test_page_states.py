@@ -27,7 +27,7 @@ from ragqa.ui.pages.library import _name_of
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
-from tests.ui.test_app import ask, words
+from tests.ui.test_app import ask, tab, words
 
 WORD = Passage("p:1", "p", "Text.", "Leave policy", "Leave policy › 2 Sick leave", "2.1", place="page=3&box=1,2,3,4")
 RULE = Passage("r:1", "r", "Text.", "Outsourcing and Operational Resilience Rules", "", "3.1.1")
@@ -177,9 +177,7 @@ def test_results_of_compare_are_marked_once_the_choices_change_and_found_again_b
 
 def test_what_was_written_in_steps_has_words(app):
     at = ask(app.run())
-    at.session_state["tab"] = "written"
-    assert "How it was written" in at.run().segmented_control(key="tab").options
-    assert "Written in one step" in words(at)
+    assert "Written in one step" in tab(at, "steps")
 
 
 def test_history_is_paged_and_searched_by_words_corpus_and_day(app, monkeypatch):

@@ -275,7 +275,7 @@ def test_growth_is_told_in_words_and_drawn(finished):
     assert "No passage was kept" in Tags(growth_html(())).text
     spec = growth_chart(growth).to_dict()
     (rows,) = spec["datasets"].values()
-    assert {(row["passages"], row["part"]) for row in rows} >= {(1, "Entailment E"), (2, "Contradiction C")}
+    assert {(row["step"], row["part"]) for row in rows} >= {("1", "Entailment E"), ("2", "Contradiction C")}
 
 
 def test_provenance_names_models_weights_and_splitter(finished):
@@ -296,6 +296,13 @@ def test_every_pair_has_a_cell_and_every_source_sentence_a_card(finished, kind):
     evaluation = scored.paper
     tags = assert_harmless(pairs_html(evaluation, selection.passages, kind))
     assert tags.names.count("td") == len(evaluation.premises) * len(evaluation.sentences)
+    titles = [value for name, value in tags.pairs if name == "title" and not value.startswith("P(")]
+    labels = [one.sentence.text for one in evaluation.sentences] + [one.text for one in evaluation.premises]
+    assert titles[: len(labels)] == labels
+    values = [value for row in scored.paper.entailment_matrix for value in row]
+    if kind == "entailment":  # written out from .3, by a scale
+        assert sum("rq-unseen" in (value or "") for _, value in tags.pairs) == sum(value < 0.3 for value in values)
+        assert "written out from 0.30" in tags.text
     cards = [value for name, value in tags.pairs if name == "data-card"]
     assert cards == [f"m{row}" for row in range(len(evaluation.premises))]
 

@@ -33,7 +33,8 @@ __all__ = [
     "spread",
 ]
 
-VERSION: Final = 7  # of parsers and cutting: an index being built with another one starts anew
+_LONGEST_NAME: Final = 40  # letters of a file's name in a summary
+VERSION: Final = 8  # of parsers and cutting: an index being built with another one starts anew
 
 SHOWN: Final = 5  # documents named in one line
 
@@ -121,7 +122,7 @@ class DocumentStream:
         if self.left_out:
             yield "left out: " + ", ".join(f"{what} ({times:,})" for what, times in self.left_out.most_common())
         if self.unnumbered:
-            shown = ", ".join(self.unnumbered[:SHOWN]) + (" …" if len(self.unnumbered) > SHOWN else "")
+            shown = ", ".join(map(_short, self.unnumbered[:SHOWN])) + (" …" if len(self.unnumbered) > SHOWN else "")
             yield f"{len(self.unnumbered):,} documents without any number, look whether they hold rules: {shown}"
 
     def _members(self, reader: Reader, path: Path, name: str) -> tuple[str, ...]:
@@ -152,7 +153,7 @@ class DocumentStream:
             self.messages.append(f"{name}: {error}")
             return ()
         for warning in reading.warnings:
-            self.warnings.setdefault(re.sub(r"\d[\d,]*|:.*", "", warning), []).append(f"{name}: {warning}")
+            self.warnings.setdefault(re.sub(r"\d[\d,]*|:.*", "", warning), []).append(f"{_short(name)}: {warning}")
         self.left_out.update(dict(reading.dropped))
         if not any(passage.number for passage in reading.passages):
             self.unnumbered.append(name)
@@ -161,6 +162,11 @@ class DocumentStream:
     def _named(self, path: Path) -> str:
         root = self.source if self.source.is_dir() else self.source.parent
         return storable_name(path.relative_to(root).as_posix())
+
+
+def _short(name: str) -> str:
+    """The name, its middle left out where it is long: a summary of a whole corpus has few lines."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}…{name[-_LONGEST_NAME // 2 :]}"
 
 
 def pages_beside(path: Path, paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, component, is_later, opens
+from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, component, is_later, opens
 from ragqa.corpus.documents.model import Block, Unit, words_of
 
 COUNTED: Final = re.compile(r"([^\W\d_]{3,}) (\d{1,3}[a-z]?)")  # "Artikel 12"
@@ -15,12 +16,37 @@ MARKED: Final = 3  # headings that a source marks as such, or parts that a word 
 
 
 def counting_words(blocks: Sequence[Block]) -> frozenset[str]:
-    """Words that number parts as "Article" does, in any language: alone with numbers that rise through the document."""
+    """Words that number parts as "Article" does, in any language: alone with numbers that rise, or begin anew."""
     by_word: dict[str, list[tuple[int, str]]] = {}
     for block in blocks:
         if found := COUNTED.fullmatch(block.text):
             by_word.setdefault(found[1], []).append(component(found[2]))
-    return frozenset(word for word, rise in by_word.items() if len(rise) >= MARKED and rise == sorted({*rise}))
+    return frozenset(
+        word
+        for word, rise in by_word.items()
+        if len({*rise}) >= MARKED and all(one < other or other == rise[0] for one, other in pairwise(rise))
+    )
+
+
+def whole_value(unit: Unit) -> Value:
+    """A unit's value as the beginning of dotted numbers: of "4." (4, ""), of "D." (0, "D")."""
+    if unit.style in {DOTTED, "1."}:
+        return unit.value
+    return (component(unit.label.rstrip(".")),) if unit.style == "A." else ()
+
+
+def number_under(step: Step, parent: Unit) -> str:
+    """The whole number of a step below this unit; that of the unit where the step prints none."""
+    if not step.printed:
+        return parent.number
+    if step.style == ID:
+        return step.printed
+    base: Unit | None = parent
+    if step.style == DOTTED:
+        while base is not None and (own := whole_value(base)) and step.value[: len(own)] == own:
+            base = base.parent
+    above = base.number.rstrip(".") if base is not None else ""
+    return f"{above}.{step.printed}" if above else step.printed
 
 
 def tell_apart(unit: Unit) -> None:

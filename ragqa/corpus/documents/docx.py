@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.docx_numbering import BULLETS, Numbering, W
+from ragqa.corpus.documents.docx_numbering import BULLETS, Numbering, W, indent_of
 from ragqa.corpus.documents.kinds import members
 from ragqa.corpus.documents.labels import NAMED_BOX, is_label
-from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_BOLD_WORDS, OUTERMOST, Block, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import (
+    BOLD_LEVEL,
+    MAX_BOLD_WORDS,
+    OUTERMOST,
+    Block,
+    Kind,
+    Parsed,
+    UnreadableError,
+    words_of,
+)
 from ragqa.corpus.documents.sheets import table_text
 
 _SKIPPED: Final = frozenset(
@@ -39,11 +49,11 @@ def parse_docx(path: Path) -> Parsed:
         parts = {str(part.partname).rpartition("/")[2]: part for part in document.part.package.iter_parts()}
         numbering = Numbering(etree.fromstring(parts["numbering.xml"].blob) if "numbering.xml" in parts else None)
         reading = _Reading(document, numbering)
-        reading.read()
         reading.parsed.words = words_of(_raw(document.element.body))
         for name, tag in _NOTES.items():
             if f"{name}.xml" in parts:
                 reading.read_notes(etree.fromstring(parts[f"{name}.xml"].blob), tag)
+        reading.read()
     except (PackageNotFoundError, KeyError, ValueError, OSError, etree.XMLSyntaxError) as error:
         why = str(error)[:80]
         msg = f"expected a whole Word document, found a damaged one ({why}); open it in Word and save it again"
@@ -67,6 +77,8 @@ class _Reading:
         self._numbering = numbering
         self._styles = {style.get(f"{W}styleId"): style for style in document.styles.element.findall(f"{W}style")}
         self._n_paragraphs = 0
+        self._notes: dict[tuple[str, str], Block] = {}  # by kind and id, until they are called
+        self._n_notes = dict.fromkeys(_NOTES.values(), 0)
 
     def read(self) -> None:
         for control in self._body.iter(f"{W}sdt"):
@@ -82,14 +94,26 @@ class _Reading:
                 self._paragraph(element)
             elif element.tag == f"{W}tbl":
                 self._table(element)
+                self._called(element)
+        for note in self._notes.values():
+            self.parsed.add(note)
 
     def read_notes(self, root: Any, tag: str) -> None:  # noqa: ANN401
-        """Footnotes, after the text; their separators are none."""
+        """Keeps the footnotes for where they are called; their separators are none."""
         for note in root.findall(f"{W}{tag}"):
             if note.get(f"{W}type") is None:
                 text = clean_line(" ".join(_text(paragraph) for paragraph in note.iter(f"{W}p")))
-                self.parsed.add(Block(text, "note", note.get(f"{W}id") or ""))
+                name = note.get(f"{W}id") or ""
+                self._notes[tag, name] = Block(text, "note", name)
                 self.parsed.words += words_of(_raw(note))
+
+    def _called(self, element: Any) -> None:  # noqa: ANN401
+        """The notes that this text calls, numbered as Word prints them."""
+        for tag in self._n_notes:
+            for mark in element.iter(f"{W}{tag}Reference"):
+                if note := self._notes.pop((tag, mark.get(f"{W}id") or ""), None):
+                    self._n_notes[tag] += 1
+                    self.parsed.add(replace(note, label=str(self._n_notes[tag])))
 
     def _paragraph(self, paragraph: Any) -> None:  # noqa: ANN401
         self._n_paragraphs += 1
@@ -97,14 +121,14 @@ class _Reading:
         chain = self._chain(style)
         names = [(_of(found, "name") or "").lower() for found in chain]
         text = clean_line(_text(paragraph))
-        label, indent = self._number(paragraph, chain)
+        label, indent, margin = self._number(paragraph, chain)
         if any(re.match(r"toc\b", name) for name in names):
             self.parsed.leave_out("table of contents", text)
             return
         level = self._level(paragraph, chain, names)
         if level is None and label not in {*BULLETS} and self._is_bold(paragraph, chain, text):
             level = BOLD_LEVEL
-        kind = "heading" if level is not None and len(text.split()) <= 30 else "text"
+        kind: Kind = "heading" if level is not None and len(text.split()) <= 30 else "text"
         place = f"paragraph={self._n_paragraphs}"
         for box in paragraph.iter(f"{W}txbxContent"):
             if next(box.iterancestors(_FALLBACK), None) is None:
@@ -113,7 +137,8 @@ class _Reading:
         if text and label in {*BULLETS}:
             text, label = f"{label} {text}", ""
         if text:
-            self.parsed.add(Block(text, "heading" if kind == "heading" else "text", label, level or 0, indent, place))
+            self.parsed.add(Block(text, kind, label, level or 0, indent, place, margin))
+        self._called(paragraph)
 
     def _chain(self, style: str) -> list[Any]:
         """The style and those it is based on."""
@@ -145,8 +170,8 @@ class _Reading:
         usual = any(_is_on(found, "b") for found in chain)
         return bool(runs) and all(_is_on(run, "b", otherwise=usual) for run in runs)
 
-    def _number(self, paragraph: Any, chain: list[Any]) -> tuple[str, float]:  # noqa: ANN401
-        """The automatic number and where the text begins, in points."""
+    def _number(self, paragraph: Any, chain: list[Any]) -> tuple[str, float, float]:  # noqa: ANN401
+        """The automatic number, where the text begins and where the number does, in points."""
         number_id, place = None, None
         for found in (paragraph, *chain):
             number = found.find(f"{W}pPr/{W}numPr")
@@ -158,12 +183,14 @@ class _Reading:
                     place = str(self._numbering.by_style[style][1])
         level = int(place) if place and place.isdigit() else 0
         known = self._numbering.level(number_id, level) if number_id and number_id != "0" else None
-        indent = next((left for found in (paragraph, *chain) if (left := _indent(found)) is not None), None)
+        indent = next((left for found in (paragraph, *chain) if (left := indent_of(found)) is not None), None)
         if known is None or number_id is None:
-            return "", max(indent or 0.0, OUTERMOST)
-        own = _indent(paragraph)
+            return "", max(indent or 0.0, OUTERMOST), 0.0
+        own = indent_of(paragraph)
         left = own if own is not None else known.indent or indent or 0.0
-        return self._numbering.next(number_id, level), max(left, OUTERMOST)
+        hangs = indent_of(paragraph, "hanging")
+        margin = left - (hangs if hangs is not None else known.hanging)
+        return self._numbering.next(number_id, level), max(left, OUTERMOST), max(margin, 0.0)
 
     def _table(self, table: Any) -> None:  # noqa: ANN401
         rows = [[cell for cell in _children(row) if cell.tag == f"{W}tc"] for row in _rows(table)]
@@ -190,10 +217,11 @@ class _Reading:
                     self._paragraph(element)
                 elif element.tag == f"{W}tbl":
                     self._table(element)
-        held = self.parsed.blocks[before:]
+        notes = [block for block in self.parsed.blocks[before:] if block.kind == "note"]
+        held = [block for block in self.parsed.blocks[before:] if block.kind != "note"]
         if held and (name := NAMED_BOX.match(held[0].text)) and all(not block.label for block in held):
             text = "\n".join(block.text for block in held)
-            self.parsed.blocks[before:] = [Block(text, "note", name[1], 0, 0.0, held[0].place)]
+            self.parsed.blocks[before:] = [Block(text, "note", name[1], 0, 0.0, held[0].place), *notes]
 
     def _place_row(self, row: list[str], cells: list[Any]) -> None:
         """A row that only sets a number beside its text: the number is the label of the first paragraph."""
@@ -269,9 +297,3 @@ def _of(element: Any, name: str, *, direct: bool = False) -> str | None:  # noqa
     if found is None and not direct:
         found = element.find(f"{W}pPr/{W}{name}")
     return None if found is None else found.get(f"{W}val")
-
-
-def _indent(element: Any) -> float | None:  # noqa: ANN401
-    found = element.find(f"{W}pPr/{W}ind")
-    left = (found.get(f"{W}left") or found.get(f"{W}start")) if found is not None else None
-    return int(left) / 20 if left and left.lstrip("-").isdigit() else None

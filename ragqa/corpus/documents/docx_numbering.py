@@ -23,6 +23,7 @@ class Level:
     restart: int | None = None  # after which level (from 1) it starts anew; None: after any above; 0: never
     legal: bool = False  # numbers of other levels are shown as decimals
     indent: float = 0.0
+    hanging: float = 0.0  # so much further out stands the number
     style: str = ""
 
 
@@ -105,8 +106,6 @@ class Numbering:
 def _levels(root: Any) -> dict[int, Level]:  # noqa: ANN401
     found = {}
     for level in root.findall(f"{W}lvl"):
-        indent = level.find(f"{W}pPr/{W}ind")
-        left = (indent.get(f"{W}left") or indent.get(f"{W}start")) if indent is not None else None
         restart = _value(level, "lvlRestart")
         found[int(level.get(f"{W}ilvl") or 0)] = Level(
             start=_whole(_value(level, "start"), 1),
@@ -114,10 +113,19 @@ def _levels(root: Any) -> dict[int, Level]:  # noqa: ANN401
             text=_value(level, "lvlText") or "",
             restart=None if restart is None else _whole(restart, 0),
             legal=level.find(f"{W}isLgl") is not None,
-            indent=_whole(left, 0) / 20,
+            indent=indent_of(level) or 0.0,
+            hanging=indent_of(level, "hanging") or 0.0,
             style=_value(level, "pStyle") or "",
         )
     return found
+
+
+def indent_of(element: Any, *names: str) -> float | None:  # noqa: ANN401
+    """How far in a paragraph, style or level stands, or what it says under these names, in points."""
+    found = element.find(f"{W}pPr/{W}ind")
+    said = [found.get(f"{W}{name}") for name in names or ("left", "start")] if found is not None else []
+    value = next(filter(None, said), "")
+    return int(value) / 20 if re.fullmatch(r"-?\d{1,6}", value) else None
 
 
 def _value(element: Any, name: str) -> str | None:  # noqa: ANN401

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -16,6 +16,7 @@ _TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
 ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _DASHES: Final = "–—−-"
 _MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # of a paragraph in a list
+_NAMED: Final = re.compile(r"(\w+(?: \w+){0,3}), \w+(?: \w+)?:?")  # "Unusual fees, such as"
 MAX_NAME: Final = 6  # words of a cell that names its row
 Item = tuple[int, int, str]  # of a text: where it begins and ends, its number
 Counted = tuple[str, int, str]  # a paragraph, how long its mark is, its number
@@ -33,10 +34,11 @@ def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
     In a list of terms without heads the term names the row.
     """
     heads, *further = [row.split(CELLS) for row in text.split("\n")]
+    tail = _common_tail([cells[0].split() for cells in further])
     terms = len(heads[-1].split()) > MAX_NAME and all(len(row) == 2 for row in (heads, *further))
     for n, cells in enumerate((heads, *further)):
         marks = takewhile(bool, (split_label(cell)[0].rstrip(".") for cell in cells[:-1]))
-        name, place, end = ".".join(marks) or cells[0].strip(), at, at + len(CELLS.join(cells))
+        name, place, end = ".".join(marks) or cells[0].removesuffix(tail).strip(), at, at + len(CELLS.join(cells))
         by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
         row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
         if by_row and (n or terms):
@@ -52,25 +54,34 @@ def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
         at = end + 1
 
 
+def _common_tail(names: Sequence[Sequence[str]]) -> str:
+    """Three words or more, a capital first, that three names and most of them end in, as what is ticked in each row."""
+    tails = Counter(tuple(words[n:]) for words in names for n in range(1, len(words) - 2) if words[n][0].isupper())
+    least = max(3, len(names) // 2 + 1)
+    return max((" ".join(tail) for tail, times in tails.items() if times >= least), key=len, default="")
+
+
 def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
     """Several paragraphs, bullets and dashes below bullets, each by its place among its like, the first to the tenth.
 
-    Bullets count anew behind each paragraph.
+    Bullets count anew behind each paragraph. One that is but a name, as "Unusual fees, such as", names those below it.
     """
-    held: list[tuple[str, int]] = []  # marks, outermost first, and how many of each
+    held: list[tuple[str, int, str]] = []  # marks, outermost first, how many of each, and their names
     n_paragraphs = 0
     for block in blocks if len(blocks) > 1 else ():
         found = _MARK.match(block.text)
-        marks = [mark for mark, _ in held]
+        marks = [mark for mark, _, _ in held]
         if not found:
             held.clear()
             n_paragraphs += 1
             path = [(" paragraph", n_paragraphs)]
         else:
             known = marks.index(found[1]) if found[1] in marks else len(held)
-            held[known:] = [(found[1], held[known][1] + 1 if known < len(held) else 1)]
-            path = [(" dash" if mark in _DASHES else " bullet", n) for mark, n in held]
-        steps = (f"{ORDINALS[n - 1]}{name}" for name, n in path)
+            opens = _NAMED.fullmatch(block.text, found.end())
+            held[known:] = [(found[1], held[known][1] + 1 if known < len(held) else 1, opens[1] if opens else "")]
+            path = [(name or (" dash" if mark in _DASHES else " bullet"), 0 if name else n) for mark, n, name in held]
+            path[-1] = (" dash" if found[1] in _DASHES else " bullet", held[-1][1])
+        steps = (f"{ORDINALS[n - 1] if n else ''}{name}" for name, n in path)
         known_all = all(n <= len(ORDINALS) for _, n in path)
         name = ".".join((number.rstrip("."), *steps)).lstrip(".") if known_all else ""
         yield block.text, found.end() if found else 0, name

@@ -29,10 +29,11 @@ _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a 
 _WORD = re.compile(
     rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
-_DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
+_DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
 _ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
-_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|\()")
+_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|\(|(?<=\))[A-Z][a-z])")
+_BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # of a heading with its title
 _ONLY_ONE = re.compile(r"(Schedule|SCHEDULE|Annex|ANNEX|Appendix|APPENDIX)(?:\s*[:–—-].*)?$")  # where there is but one
@@ -137,7 +138,8 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
         steps.append(step)
         place = _behind(text, found.end())
     rest = text[place:].lstrip()
-    if steps and steps[-1].style.startswith("(") and text[:place].rstrip() == text[:place] and rest:
+    joined = bool(rest) and text[:place].rstrip() == text[:place] and not _BEGINS.match(rest)
+    if steps and steps[-1].style.startswith("(") and joined:
         return (), text  # "(a)bc": no label
     return tuple(steps), rest
 

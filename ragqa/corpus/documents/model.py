@@ -37,8 +37,9 @@ class Block:
 
     ``label`` is a number that stands apart from the text: an automatic list number, a column of its own. ``level`` is
     that of a heading (1 to 9), 0 where the source does not say. ``indent`` is where the text begins, in points or list
-    levels, comparable within one document. A table's text has a row a line, cells parted by `` | ``, headings first. A
-    ``version`` says from when and until when what stands before it holds; it is no text.
+    levels, comparable within one document, ``margin`` where its number does, 0 where that is not known. A table's text
+    has a row a line, cells parted by `` | ``, headings first. A ``version`` says from when and until when what stands
+    before it holds; it is no text.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Block:
     level: int = 0
     indent: float = 0.0
     place: str = ""
+    margin: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +70,7 @@ class Unit:
     is_heading: bool = False
     captions: tuple[tuple[int, str], ...] = ()
     version: str = ""
+    margin: float = 0.0
     parts: list[Block | Unit] = field(default_factory=list)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MIN_CHARS: Final = 25  # a page with fewer and a large picture is a scan
 _MIN_RULES: Final = 2  # ruling lines each way: fewer make no table
 _RULE_POINTS: Final = 8  # what is shorter is no ruling line
+_LARGE: Final = 1.12  # of the usual size: a heading
 _SMALL: Final = 0.93  # of the usual size: small print
 _MARK: Final = re.compile(r"(?:\(\s?\d{1,3}\s?\)|\d{1,3}[).]?|[*†‡]{1,3})(?=\s)")  # before a footnote
 _BULLET: Final = re.compile(r"[•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]")
@@ -172,7 +173,7 @@ class _Paragraph:
 
 
 def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
-    leading = _leading(pages, body)
+    leading, levels = _leading(pages, body), _levels(pages, body)
     paragraph: _Paragraph | None = None
     waiting: list[Block] = []  # tables and notes, which stand in the way of a paragraph that goes on after them
     for page in pages:
@@ -188,13 +189,13 @@ def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
                 paragraph.lines.append(line)
                 continue
             if paragraph:
-                yield _block(paragraph, body)
+                yield _block(paragraph, body, levels)
             yield from waiting
             waiting.clear()
             paragraph = _begun(line, columns)
         waiting += [*(table for _, table in tables), *notes]
     if paragraph:
-        yield _block(paragraph, body)
+        yield _block(paragraph, body, levels)
     yield from waiting
 
 
@@ -292,6 +293,8 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     ended = last.text.endswith(_ENDS) or last.right < right - 8 * body
     if _wraps(paragraph, line, leading) and not ended and not last.text.endswith((" and", " or")):
         return True  # in mid-sentence: a number at the line's start is one that the sentence cites
+    if paragraph.steps and line.left < paragraph.lines[0].left - line.size * 0.6 and read_label(line.text)[0]:
+        return False  # a number further out than the paragraph's own
     if n_words and not (paragraph.hanging and fits and not last.text.endswith((".", ";", ":"))):
         return False
     steps = read_label(line.text)[0] if last.text.endswith((*_ENDS, " and", " or")) else ()
@@ -334,7 +337,18 @@ def _wraps(paragraph: _Paragraph, line: Line, leading: float) -> bool:
     return abs(line.left - begins) < line.size * 0.6
 
 
-def _block(paragraph: _Paragraph, body: float) -> Block:
+def _levels(pages: Sequence[PdfPage], body: float) -> dict[tuple[float, bool], int]:
+    """How high the headings of a size stand, 1 to 9; of one size those all in capitals stand higher."""
+    looks = {_look(line) for page in pages for line in page.lines if line.bold or line.size > body * _LARGE}
+    return {look: min(n, 9) for n, look in enumerate(sorted(looks, reverse=True), start=1)}
+
+
+def _look(line: Line) -> tuple[float, bool]:
+    """The size to half a point, and whether all is in capitals."""
+    return round(line.size * 2) / 2, line.text.isupper()
+
+
+def _block(paragraph: _Paragraph, body: float, levels: Mapping[tuple[float, bool], int]) -> Block:
     text = _joined_text(paragraph.lines)
     label = paragraph.label
     if label:
@@ -344,11 +358,12 @@ def _block(paragraph: _Paragraph, body: float) -> Block:
     if paragraph.n_term:
         term = " ".join(word.text for word in first.words[: paragraph.n_term])
         return Block(f"{term}{CELLS}{text.removeprefix(term).strip()}", "table", place=place_of(boxes))
-    large = first.size > body * 1.12
-    heading = (
-        len(text.split()) <= 25 and (large or all(line.bold for line in paragraph.lines)) and not text.endswith(";")
-    )
-    return Block(text, "heading" if heading else "text", label, 0, round(paragraph.indent, 1), place_of(boxes))
+    indent, margin = (round(left - first.column, 1) for left in (paragraph.indent, first.left))
+    place, margin = place_of(boxes), margin if paragraph.steps else 0.0
+    marked = first.size > body * _LARGE or all(line.bold for line in paragraph.lines)
+    if not marked or len(text.split()) > 25 or text.endswith(";"):
+        return Block(text, "text", label, 0, indent, place, margin)
+    return Block(text, "heading", label, levels.get(_look(first), 0), indent, place, margin)
 
 
 def _joined_text(lines: Sequence[Line]) -> str:

@@ -41,9 +41,10 @@ def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> 
     """Takes out running headers and footers, page numbers and tables of contents; ``body`` is the usual size."""
     running = _running(pages)
     places = _running_places(pages, body)
+    listed: set[int] = set()
     for page in pages:
         kept = []
-        listed = set(map(id, _contents(page, len(pages))))
+        listed = set(map(id, _contents(page, len(pages), goes_on=bool(listed))))
         for line in page.lines:
             stands = round(line.base / 4) in places and line.size < body * 1.12
             if _is_edge(line, page) and (_key(line) in running or stands or _is_page_number(line, page)):
@@ -92,11 +93,11 @@ def _only_counts(by_page: Mapping[int, tuple[int, ...]]) -> bool:
     )
 
 
-def _contents(page: PdfPage, n_pages: int) -> Sequence[Line]:
+def _contents(page: PdfPage, n_pages: int, *, goes_on: bool) -> Sequence[Line]:
     """The lines of a table of contents: from its first to its last entry, those that wrap too, and its heading.
 
     An entry ends in leaders and a page's number. Without leaders such numbers stand at the right edge of one of the
-    first pages, behind a gap, and never fall.
+    first pages, behind a gap, and never fall. Where it ``goes_on`` from the page before, one at the top will do.
     """
     ends = [n for n, line in enumerate(page.lines) if _LEADERS.search(line.text)]
     if len(ends) < 3 or len(ends) * 2 < ends[-1] - ends[0]:
@@ -111,10 +112,11 @@ def _contents(page: PdfPage, n_pages: int) -> Sequence[Line]:
         ]
         numbers = [int(re.split("[–-]", page.lines[n].words[-1].text)[0]) for n in ends]
         rights = [page.lines[n].right for n in ends]
-        rises = numbers == sorted(numbers) and len(set(numbers)) * 2 > len(numbers) and max([0, *numbers]) <= n_pages
+        rises = numbers == sorted(numbers) and len(set(numbers)) * 3 > len(numbers) and max([0, *numbers]) <= n_pages
         usual = statistics.median(rights or [0.0])
         aligned = sum(abs(right - usual) < page.lines[n].size for right, n in zip(rights, ends, strict=True))
-        if len(ends) < _ENTRIES or not rises or aligned * 5 < len(ends) * 4:
+        enough = len(ends) >= _ENTRIES or (goes_on and [0, 1, 2][: len(ends)] == ends)
+        if not enough or not rises or aligned * 5 < len(ends) * 4:
             return ()
     first = ends[0]
     while first and page.lines[first - 1].text.lower().replace(" ", "") in _CONTENTS:

@@ -7,6 +7,7 @@ and what stands on one baseline in a column is one line, however it was drawn. C
 from __future__ import annotations
 
 import ctypes
+import math
 import statistics
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ _MAX_CHARS: Final = 200_000  # of a page
 _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
 _SPACED: Final = 4  # letters in a row that stand apart: a word set wide
+_RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED_BY: Final = 0.6  # of the size: so far a small mark stands above the baseline of its line
 _MAX_CROSSED: Final = 10  # one line in so many may cross from one column to the other, as a heading does
 
 
@@ -37,10 +40,11 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Words on one baseline. ``label`` is the first word where a wide gap parts it from the rest, else empty."""
+    """Words on one baseline; ``column`` is how far right of the page's first column theirs begins."""
 
     words: tuple[Word, ...]
     page: int
+    column: float = 0.0
 
     @property
     def text(self) -> str:
@@ -64,7 +68,7 @@ class Line:
 
     @property
     def base(self) -> float:
-        return self.words[-1].base
+        return max(word.base for word in self.words[-2:])
 
     @property
     def size(self) -> float:
@@ -85,7 +89,7 @@ def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN40
 
     left, bottom, right, top = page.get_bbox()
     text, n_chars = textpage.raw, min(textpage.count_chars(), _MAX_CHARS)
-    x, y, box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
+    x, y, box, matrix = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF(), raw.FS_MATRIX()
     words: list[Word] = []
     held: list[tuple[str, float, float, float, float, float]] = []
     start = 0
@@ -96,7 +100,9 @@ def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN40
             size = raw.FPDFText_GetFontSize(text, start) or 1.0
             weight = raw.FPDFText_GetFontWeight(text, start)
             scaled = max(low - high for _, _, _, high, low, _ in held)
-            size = size if size > 2 else scaled  # a matrix scales a font of size 1
+            if raw.FPDFText_GetMatrix(text, start, matrix):
+                size *= math.hypot(matrix.b, matrix.d)
+            size = size if size > 2 else scaled
             words.append(
                 Word(
                     unicodedata.normalize("NFC", "".join(char for char, *_ in held)),  # a Greek question mark is ";"
@@ -150,6 +156,8 @@ def lines_of(words: Sequence[Word], page: int) -> list[Line]:
     if gutter is None:
         return lines
     found: list[Line] = []
+    lefts = [word.left for word in words]
+    column = min((left for left in lefts if left >= gutter), default=0.0) - min(lefts)
     for crosses, band in groupby(lines, key=lambda line: _crosses(line, gutter)):
         group = list(band)
         if crosses:
@@ -158,21 +166,36 @@ def lines_of(words: Sequence[Word], page: int) -> list[Line]:
         halves = [
             [word for line in group for word in line.words if (word.left < gutter) == first] for first in (True, False)
         ]
-        for half in halves:
-            found += _joined(half, page)
+        for half, begins in zip(halves, (0.0, column), strict=True):
+            found += _joined(half, page, begins)
     return found
 
 
-def _joined(words: Sequence[Word], page: int) -> Iterator[Line]:
+def _joined(words: Sequence[Word], page: int, column: float = 0.0) -> Iterator[Line]:
     """Words by their baselines; raised ones, as marks of footnotes, stay in their line."""
     held: list[Word] = []
     for word in sorted(words, key=lambda word: (word.base, word.left)):
-        if held and word.base - held[0].base > 0.4 * max(word.size, held[0].size, 4):
-            yield Line(tuple(_closed(sorted(held, key=lambda word: word.left))), page)
+        small, large = sorted((word.size, held[0].size)) if held else (0.0, 0.0)
+        if held and word.base - held[0].base > (_RAISED_BY if small < 0.8 * large else 0.4) * max(large, 4):
+            yield _line(held, page, column)
             held = []
         held.append(word)
     if held:
-        yield Line(tuple(_closed(sorted(held, key=lambda word: word.left))), page)
+        yield _line(held, page, column)
+
+
+def _line(words: list[Word], page: int, column: float) -> Line:
+    """The words in their order; what is raised right behind a letter belongs to its word: "Act¹", "1st"."""
+    found: list[Word] = []
+    for word in _closed(sorted(words, key=lambda word: word.left)):
+        last = found[-1] if found else word
+        if word.size < 0.8 * last.size and last.base - word.base > 0.15 * last.size > word.left - last.right:
+            before, raised = last.text[-1], word.text
+            if (before.isalpha() and raised.isalnum()) or (before.isdigit() and raised.isalpha()):
+                found[-1] = replace(last, text=last.text + raised.translate(_RAISED), right=word.right)
+                continue
+        found.append(word)
+    return Line(tuple(found), page, column)
 
 
 def _closed(words: Sequence[Word]) -> Iterator[Word]:

@@ -12,7 +12,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import NAMED_BOX, read_label
 from ragqa.corpus.documents.model import Block, Kind, Parsed
 from ragqa.corpus.documents.pdf_furniture import PdfPage
-from ragqa.corpus.documents.pdf_lines import Line, Word
+from ragqa.corpus.documents.pdf_lines import Word
 from ragqa.corpus.documents.sheets import CELLS, table_text
 
 
@@ -37,7 +37,7 @@ def find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> N
                 if not named and (len(rows) < 2 or max(map(len, rows)) < 2):
                     continue
                 page.lines = [
-                    Line(kept, line.page)
+                    replace(line, words=kept)
                     for line in page.lines
                     if (kept := tuple(word for word in line.words if id(word) not in inside))
                 ]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.counting import COUNTED, MARKED, counting_words, tell_apart
+from ragqa.corpus.documents.counting import COUNTED, MARKED, counting_words, number_under, tell_apart, whole_value
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
@@ -40,9 +40,12 @@ _NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
     blocks = list(blocks)
-    builder = _Builder(marks_headings=sum(block.kind == "heading" and block.level > 0 for block in blocks) >= MARKED)
+    marked = (block.kind == "heading" and block.level > 0 and not _is_of_page(block) for block in blocks)
+    builder = _Builder(marks_headings=sum(marked) >= MARKED)
     builder.counted = counting_words(blocks)
-    for block in blocks:
+    for n, block in enumerate(blocks):
+        if not builder.begun and block.kind == "heading" and _is_of_page(block) and _numbers_a_part(block):
+            builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
         builder.add(block)
     tell_apart(builder.root)
     return builder.root
@@ -55,7 +58,7 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         steps, rest = read_label(block.label, bare=True)
         if block.place.startswith("sheet=") and block.level:
             return (Step(block.label, ID, ((0, block.label),)),), block.text
-        if not steps or rest:
+        if not steps or rest or (steps[0].style in RANKS and block.text[:1].islower()):  # "Section 5 of the Act …"
             return (), f"{block.label} {block.text}".strip()
         further, text = read_label(block.text)
         if (
@@ -88,6 +91,7 @@ class _Builder:
         self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
         self.counted: frozenset[str] = frozenset()  # words that number the document's parts
+        self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
         self._last: dict[tuple[str, bool], Unit] = {}  # of each style, headings apart: numbers count on through parts
@@ -100,6 +104,8 @@ class _Builder:
             self._unnumbered(block, block.kind)
             return
         steps, text = read_block(block)
+        if block.label and not steps:
+            block = replace(block, text=text, label="")
         if not steps and (found := COUNTED.fullmatch(block.text)) and found[1] in self.counted:
             steps, text = (Step(block.text, "article", (component(found[2]),)),), ""
         if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
@@ -116,11 +122,18 @@ class _Builder:
             return
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
         for step in steps:
-            unit = self._placed(step, block.indent, block.level, is_heading=heading and step is steps[-1])
+            level = 0 if step.style == GUIDANCE and _is_of_page(block) else block.level  # a size says no depth
+            unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
+            unit.margin = block.margin
         if text:
             unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
         else:
             unit.parts.append(Block("", block.kind, "", block.level, block.indent, block.place))
+
+    def begin(self, levels: set[int]) -> None:
+        """Numbered headings begin: those of the front stand over them only where others as high come later."""
+        self.begun = True
+        self._captions = [held for held in self._captions if held[0] in levels]
 
     def _is_cited(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
         """Whether "4.2 applies …" goes on with a sentence: a number that is next in its place does not."""
@@ -129,7 +142,7 @@ class _Builder:
         value = steps[0].value
         last = self._last.get((DOTTED, False)) or self._last.get((DOTTED, True))
         after = last is not None and follows(last.value, value)
-        return not after and not (opens(value) and any(_whole_value(unit) == value[:-1] for unit in self._stack))
+        return not after and not (opens(value) and any(whole_value(unit) == value[:-1] for unit in self._stack))
 
     def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
         """Whether a bare number or an initial neither opens a list nor goes on with one: "12 USC", "T. S. Eliot"."""
@@ -159,9 +172,9 @@ class _Builder:
         self._captions.append((level, block.text, depth))
 
     def _ends(self, unit: Unit, heading: Block) -> bool:
-        """Whether a heading without a number ends this unit, which says something: Word says how high it stands."""
-        as_high = unit.style not in RANKS and 0 < heading.level <= unit.level
-        return as_high and len(unit.parts) > 1 and heading.place.startswith("paragraph=")
+        """Whether a heading without a number ends this unit, which says something: its source says how high it is."""
+        as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
+        return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or _is_of_page(heading))
 
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
@@ -209,7 +222,7 @@ class _Builder:
         while self._announces_anew(self._stack[-1], block):
             self._stack.pop()
         depth = len(self._stack) - 1
-        while depth and self._is_item(self._stack[depth]) and self._ends_before(self._stack[depth], block):
+        while depth and self._ends_before(self._stack[depth], block):
             depth -= 1
         unit = self._stack[depth]
         if unit is self.root or unit.style in RANKS or any(held[2] > depth for held in self._captions):
@@ -226,7 +239,9 @@ class _Builder:
         return listed and block.text.endswith(":") and _is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
-        """Whether the text stands further out than this item does, and so is none of its own."""
+        """Whether the text stands further out than this item, or than a rule's number, and so is none of its own."""
+        if not self._is_item(unit):
+            return self._is_rule(unit) and 0 < block.indent < unit.margin - _TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
             return _is_outside(block, unit)
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
@@ -246,7 +261,8 @@ class _Builder:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         depth = min(depth, _DEEPEST)
         self._stack = self._stack[: depth + 1]
-        self._captions = [held for held in self._captions if held[2] <= depth + 1]
+        above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
+        self._captions = [held for held in self._captions if held[2] <= depth + 1 and held[0] < above]
         unit = self._made(chosen, self._stack[-1], "numbered", indent, [], is_heading=is_heading)
         self._stack[-1].parts.append(unit)
         self._stack.append(unit)
@@ -269,7 +285,7 @@ class _Builder:
         for n, unit in enumerate(self._stack):
             if unit.style in RANKS:
                 rank = n
-            own = _whole_value(unit)
+            own = whole_value(unit)
             if own and len(own) < len(value) and value[: len(own)] == own:
                 if any(above.style in {DOTTED, GUIDANCE} for above in unit.above()) and unit.style != DOTTED:
                     item = n
@@ -340,7 +356,7 @@ class _Builder:
     def _ends_chapter(self, n: int, value: Value) -> bool:
         """Whether a chapter may follow this rule: its number does, and the rule's own chapter has no heading."""
         chapter = self._stack[n].value[:1]
-        return follows(chapter, value) and not any(_whole_value(above) == chapter for above in self._stack[:n])
+        return follows(chapter, value) and not any(whole_value(above) == chapter for above in self._stack[:n])
 
     def _open_above(self, unit: Unit | None) -> int | None:
         """Where this unit's parent stands open with no part, chapter or the like begun below it since."""
@@ -355,10 +371,19 @@ class _Builder:
         self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False
     ) -> Unit:
         captions = tuple((depth, text) for _, text, depth in self._captions)
-        number = _number(step, parent)
+        number = number_under(step, parent)
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
+
+
+def _numbers_a_part(block: Block) -> bool:
+    steps, _ = read_block(block)
+    return bool(steps) and steps[0].style in {"1.", DOTTED, *RANKS}
+
+
+def _is_of_page(block: Block) -> bool:
+    return block.place.startswith("page=")
 
 
 def _aligned(before: float, after: float) -> float:
@@ -369,23 +394,3 @@ def _aligned(before: float, after: float) -> float:
 
 def _is_outside(block: Block, unit: Unit) -> bool:
     return bool(block.indent) and block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
-
-
-def _whole_value(unit: Unit) -> Value:
-    """A unit's value as the beginning of dotted numbers: of "4." (4, ""), of "D." (0, "D")."""
-    if unit.style in {DOTTED, "1."}:
-        return unit.value
-    return (component(unit.label.rstrip(".")),) if unit.style == "A." else ()
-
-
-def _number(step: Step, parent: Unit) -> str:
-    if not step.printed:
-        return parent.number
-    if step.style == ID:
-        return step.printed
-    base: Unit | None = parent
-    if step.style == DOTTED:
-        while base is not None and (own := _whole_value(base)) and step.value[: len(own)] == own:
-            base = base.parent
-    above = base.number.rstrip(".") if base is not None else ""
-    return f"{above}.{step.printed}" if above else step.printed

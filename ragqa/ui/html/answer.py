@@ -39,10 +39,12 @@ def panes_of(
     again: str = "",
     notes: Mapping[int, str] | None = None,
     also: Callable[[Passage], str] | None = None,
+    rule: str = "",
 ) -> Panes:
     """The panes as they stand under these settings, which may have moved on since; ``again`` is `address_of` it.
 
-    ``notes`` are what readers said of its sentences, by index, ``also`` what stands below a source: what is related.
+    ``notes`` are what readers said of its sentences, by index, ``also`` what stands below a source: what is related,
+    ``rule`` the rule that is asked for by its number, which stands before the answer.
     """
     found = shown(view, settings.scoring.mode, raw=raw)
     final = None if view.scored or not view.answer else view.final_sentences
@@ -57,7 +59,7 @@ def panes_of(
         id=shown_id,
         question=question_html(view.question or "Checked: a text from elsewhere") + _labels(view, settings),
         head=_headline(view, found) + _trust(view, found),
-        answer=in_corpus(_answer(view, found, notes or {}), view.config.index),
+        answer=rule + in_corpus(_answer(view, found, notes or {}), view.config.index),
         scores=_actions(view, found, again),
         notes=_notes(view, settings, found) + _written(view),
         cards={name: in_corpus(card, view.config.index) for name, card in cards.items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import altair as alt
 import pandas as pd
@@ -11,68 +12,48 @@ from ragqa.evaluation.sweep import Sweep
 from ragqa.scoring.repass.explanation import PassageStep
 from ragqa.ui.html.trace import PathStep
 
+_PARTS: Final = {  # colour and dashes of each line
+    "RePASs": ("#0f8a9d", [1, 0]),
+    "Entailment E": ("#228b54", [6, 3]),
+    "Contradiction C": ("#cc3333", [2, 3]),
+    "Coverage OC": ("#d68c14", [8, 3, 2, 3]),
+}
+
 
 def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:
     """E and C of the answer with the source sentences of the first k kept passages only, k = 1, 2, …"""
-    rows = [
-        {"passages": step.k, "part": part, "score": value}
-        for step in growth
-        for part, value in (("Entailment E", step.entailment), ("Contradiction C", step.contradiction))
-    ]
-    parts = ["Entailment E", "Contradiction C"]
-    x = alt.X("passages:O", title="best passages", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
-    return (
-        alt.Chart(pd.DataFrame(rows))
-        .mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=["#228b54", "#cc3333"]), title=None),
-            strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=[[1, 0], [5, 3]]), title=None),
-            tooltip=["passages:O", "part:N", alt.Tooltip("score:Q", format=".3f")],
-        )
-        .properties(height=280)
-        .configure_legend(orient="bottom")
-        .configure_view(strokeWidth=0)
-    )
+    found = [(str(step.k), (step.entailment, step.contradiction)) for step in growth]
+    return _lines(found, ["Entailment E", "Contradiction C"], "best passages")
 
 
 def path_chart(path: Sequence[PathStep]) -> alt.Chart:
     """RePASs and its parts after every step of VRR, in the order of the steps."""
-    parts = ["RePASs", "Entailment E", "Contradiction C", "Coverage OC"]
+    every = ((step.step, step.repass) for step in path)
+    found = [(name, (r.composite, r.entailment, r.contradiction, r.obligation_coverage)) for name, r in every]
+    return _lines(found, list(_PARTS))
+
+
+def _lines(found: Sequence[tuple[str, Sequence[float]]], parts: list[str], title: str | None = None) -> alt.Chart:
+    """A line for each part of the score by step, in the order given."""
     rows = [
-        {"step": step.step, "order": order, "part": part, "score": value}
-        for order, step in enumerate(path)
-        for part, value in zip(
-            parts,
-            (
-                step.repass.composite,
-                step.repass.entailment,
-                step.repass.contradiction,
-                step.repass.obligation_coverage,
-            ),
-            strict=True,
-        )
+        {"step": name, "order": order, "part": part, "score": value}
+        for order, (name, values) in enumerate(found)
+        for part, value in zip(parts, values, strict=True)
     ]
+    colours, dashes = zip(*(_PARTS[part] for part in parts), strict=True)
     legend = alt.Legend(symbolType="stroke", symbolSize=300, columns=2)
-    colours, dashes = ["#0f8a9d", "#228b54", "#cc3333", "#d68c14"], [[1, 0], [6, 3], [2, 3], [8, 3, 2, 3]]
+    x = {"sort": alt.EncodingSortField("order"), "axis": alt.Axis(labelAngle=0, labelOverlap=True)}
     return (
         alt.Chart(pd.DataFrame(rows))
         .mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2)
         .encode(
-            x=alt.X(
-                "step:N",
-                title=None,
-                sort=alt.EncodingSortField("order"),
-                axis=alt.Axis(labelAngle=0, labelOverlap=True),
-            ),
+            x=alt.X("step:N", title=title, **x),
             y=alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
             color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=colours), title=None, legend=legend),
             strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=dashes), title=None),
             tooltip=["step:N", "part:N", alt.Tooltip("score:Q", format=".3f")],
         )
-        .properties(height=260)
+        .properties(height=270)
         .configure_legend(orient="bottom")
         .configure_view(strokeWidth=0)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from itertools import pairwise
 from typing import Final
@@ -28,6 +29,11 @@ def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = No
     values |= {"from": str(span[0]), "to": str(span[1])} if span else {}
     values |= {"find": words} if words else {}
     return f"read?{urlencode(values)}"
+
+
+def passage_address(corpus: str, passage: Passage) -> str:
+    """The address of a passage."""
+    return read_address(corpus, passage.passage_id)
 
 
 def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:
@@ -163,6 +169,13 @@ def beside_html(found: Related, corpus: str) -> str:
         address = read_address(corpus, one.targets[0].passage_id) if one.targets else ""
         rows.append((one.words, address, one.targets, texts, one.reason))
     return _TEMPLATES.beside(rows, [(read_address(corpus, one.passage_id), one) for one in found.referring])
+
+
+def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
+    """A rule that was asked for by its number: whole, with what is related; ``others`` have that number, too."""
+    link = partial(passage_address, corpus)
+    rows, title = [(link(one), one) for one in others], passages[0].title or passages[0].document_id
+    return _TEMPLATES.rule(title, leaf_html(passages, link), rows, also_html(found, corpus))
 
 
 def also_html(found: Related, corpus: str) -> str:

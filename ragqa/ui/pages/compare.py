@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Literal
 
 import streamlit as st
 
@@ -34,7 +34,6 @@ NOW = "the settings now"
 SIDES = ("a", "b")
 RECORDS, SETTINGS = "Two stored answers", "Two settings"
 _RUNS = "compared"  # the two runs of a session
-_KEPT = "compare_choices"  # plain key: widget keys vanish when the page changes
 POLL_SECONDS = 0.5
 
 
@@ -63,24 +62,31 @@ def compare_page() -> None:
     _settings(names, paths)
 
 
-def kept_key(key: str, first: Any) -> str:  # noqa: ANN401 - what a widget holds
-    """The key of a widget, which has the value it had when the page was left."""
-    st.session_state.setdefault(key, st.session_state.setdefault(_KEPT, {}).get(key, first))
-    return key
-
-
-def keep(*keys: str) -> None:
-    """Remembers what these widgets hold, for when the page is come back to."""
-    st.session_state[_KEPT] |= {key: st.session_state.get(key) for key in keys}
+def kept_choice(
+    label: str,
+    options: list[str],
+    first: str | None,
+    key: str,
+    words: Callable[[str], str],
+    *,
+    width: int | Literal["stretch"] = "stretch",
+) -> str:
+    """A list to choose from that keeps its choice while the session lasts, as long as it is still offered."""
+    index = options.index(first) if first in options else 0
+    return st.selectbox(label, options, index, key=key, format_func=words, persist_state="session", width=width)
 
 
 # Two settings -----------------------------------------------------------------------------------------------------
 
 
 def _settings(names: list[str], paths: Paths) -> None:
-    asked = kept_key("compare_question", st.session_state.get("question", ""))
-    st.text_area("Question", key=asked, height=68, placeholder="A question to ask twice.")
-    keep(asked)
+    st.text_area(
+        *("Question", st.session_state.get("question", "")),
+        key="compare_question",
+        height=68,
+        placeholder="A question to ask twice.",
+        persist_state="session",
+    )
     columns = st.columns(2, gap="medium")
     chosen = []
     for side, column in zip(SIDES, columns, strict=True):
@@ -104,25 +110,15 @@ def _settings(names: list[str], paths: Paths) -> None:
 def _side(side: str, names: list[str], paths: Paths) -> Config:
     """The choices of one side; its settings."""
     defaults, letter = Config.from_env(), side.upper()
-    kept = st.session_state.get("kept_corpus")
-    corpus_key = kept_key(f"compare_corpus_{side}", kept if kept in names else names[0])
-    if st.session_state[corpus_key] not in names:
-        st.session_state[corpus_key] = names[0]
-    titles = resources.corpus_titles(names, paths)
-    index = st.selectbox(f"{letter}: corpus", names, key=corpus_key, format_func=lambda name: titles[name])
+    titles, last = resources.corpus_titles(names, paths), st.session_state.get("kept_corpus")
+    index = kept_choice(f"{letter}: corpus", names, last, f"compare_corpus_{side}", titles.__getitem__)
     rankings, encoder = resources.rankings_of(index, paths)
     own, _ = resources.own_presets(paths.presets)
     presets = {one.name: one for one in (*PRESETS, *own) if not lacking_rankings(one.fusion, rankings, encoder)}
-    ways = [NOW, *presets]
-    way_key = kept_key(f"compare_preset_{side}", NOW)
-    if st.session_state[way_key] not in ways:
-        st.session_state[way_key] = NOW
-    way = st.selectbox(f"{letter}: ranking and filter", ways, key=way_key, format_func=preset_label)
+    way = kept_choice(f"{letter}: ranking and filter", [NOW, *presets], NOW, f"compare_preset_{side}", preset_label)
     config = current_settings(index, defaults, rankings, encoder)
     config = config if way == NOW else with_preset(config, presets[way], rankings, encoder)
-    config = _written(side, config, defaults)
-    keep(corpus_key, way_key)
-    return config
+    return _written(side, config, defaults)
 
 
 def _written(side: str, config: Config, defaults: Config) -> Config:
@@ -130,20 +126,12 @@ def _written(side: str, config: Config, defaults: Config) -> Config:
     letter = side.upper()
     parts = {part.name: part for part in registry.parts(registry.GENERATORS)}
     offered = [name for name in parts if can_ask() or not registry.needs_language_model(name)]
-    key = kept_key(f"compare_generator_{side}", config.generation.generator)
-    if st.session_state[key] not in offered:
-        st.session_state[key] = offered[0]
-    name = st.selectbox(f"{letter}: writer", offered, key=key, format_func=lambda one: parts[one].label)
-    keep(key)
+    now, key = config.generation.generator, f"compare_generator_{side}"
+    name = kept_choice(f"{letter}: writer", offered, now, key, lambda one: parts[one].label)
     generation = replace(config.generation, generator=name)
     if registry.needs_language_model(name):
         models = model_names(defaults.generation)
-        model_key = kept_key(f"compare_model_{side}", next(iter(models)))
-        if st.session_state[model_key] not in models:
-            st.session_state[model_key] = next(iter(models))
-        label = st.selectbox(f"{letter}: model", list(models), key=model_key)
-        keep(model_key)
-        model, local = models[label]
+        model, local = models[kept_choice(f"{letter}: model", list(models), "", f"compare_model_{side}", str)]
         generation = replace(generation, model=model, local_model=local)
     return replace(config, generation=generation)
 

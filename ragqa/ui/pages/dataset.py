@@ -80,7 +80,9 @@ def dataset_page() -> None:
     st.session_state.setdefault("dataset_view", st.query_params.get("view", MAKING))
     if st.session_state["dataset_view"] not in views:
         st.session_state["dataset_view"] = MAKING
-    view = st.radio("View", views, key="dataset_view", horizontal=True, label_visibility="collapsed")
+    view = MAKING
+    if names:
+        view = st.radio("View", views, key="dataset_view", horizontal=True, label_visibility="collapsed")
     problem = st.session_state.pop(_PROBLEM, "")
     if problem:
         st.html(notice_html(problem, "bad"))

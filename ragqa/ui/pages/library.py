@@ -144,7 +144,8 @@ def _others(paths: Paths) -> None:
     if not others:
         return
     titles = resources.corpus_titles([entry.name for entry in others], paths)
-    with st.expander(quantity(len(others), "index built from a folder", "indexes built from folders")):
+    words = quantity(len(others), "corpus built from a folder", "corpora built from folders")
+    with st.expander(words, expanded=not own):
         for entry in others:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{plain_markdown(titles[entry.name])}**")

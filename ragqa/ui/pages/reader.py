@@ -33,7 +33,7 @@ from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
+from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, passage_address, read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.cases import draw_add
 from ragqa.ui.shared import shared
@@ -134,7 +134,7 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
     find = _searched(index, corpus, document)
     here = document.leaf(document.leaf_of(position))
     shown = [index.passages[place] for place in here]
-    link = partial(_address, corpus)
+    link = partial(passage_address, corpus)
     references = references_of(corpus, stamp_of(corpus, paths), paths)
     found = related_to(index, corpus, passage.passage_id, paths) if chosen else None
     beside = beside_html(found, corpus) if found else ""
@@ -157,10 +157,6 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
                 st.html(beside)
     if chosen:
         st.components.v2.component("ragqa_scroll", js=_SCROLL)(key="scroll", data={"place": chosen}, height=1)
-
-
-def _address(corpus: str, passage: Passage) -> str:
-    return read_address(corpus, passage.passage_id)
 
 
 def _links(index: Index, corpus: str, references: References, terms: Glossary, passage: Passage) -> list[Mark]:

@@ -146,7 +146,7 @@ def _chosen_preset(
         "Preset",
         list(presets),
         list(presets).index(st.session_state["preset"]) if "preset" in st.session_state else 0,
-        format_func=lambda name: f"Preset: {preset_label(name)}",
+        format_func=preset_label,
         key="preset",
         on_change=_apply_preset,
         args=(presets, weights),

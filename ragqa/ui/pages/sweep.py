@@ -25,7 +25,7 @@ from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
 from ragqa.ui.html.compare import points_html
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.pages.compare import keep, kept_key
+from ragqa.ui.pages.compare import kept_choice
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
 from ragqa.ui.pages.settings import apply_values, current_settings
 from ragqa.ui.state import resources
@@ -76,14 +76,8 @@ def sweep_page() -> None:
 
 
 def _corpus(names: list[str], paths: Paths) -> str:
-    last = st.session_state.get("kept_corpus")
-    key = kept_key("sweep_corpus", last if last in names else names[0])
-    if st.session_state[key] not in names:
-        st.session_state[key] = names[0]
-    titles = resources.corpus_titles(names, paths)
-    chosen = st.selectbox("Corpus", names, key=key, format_func=lambda name: titles[name], width=320)
-    keep(key)
-    return chosen
+    titles, last = resources.corpus_titles(names, paths), st.session_state.get("kept_corpus")
+    return kept_choice("Corpus", names, last, "sweep_corpus", titles.__getitem__, width=320)
 
 
 def _source(index: str, paths: Paths) -> str | Path:

@@ -1,4 +1,4 @@
-"""Below the panes: passages, scores, obligations, pairs, how it was written, the record; one at a time is drawn."""
+"""Below the panes: passages, scores, obligations, pairs, steps, the record; one at a time is drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
-from ragqa.records.words import quantity
+from ragqa.records.words import quantity, with_names
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.server.access.desk import CaseDesk
@@ -52,14 +52,7 @@ _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw 
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 LONG = 12  # rows; from here on a reader may want only those with a problem
-_KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
-_LABELS = "tab_labels"
-
-
-@dataclass(frozen=True, slots=True)
-class _Tab:
-    label: Callable[[_Drawn], str]
-    draw: Callable[[_Drawn], None]
+_KEPT_RAW = "shows_raw"  # a plain key: a widget's vanishes when the page changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +76,17 @@ def draw_tabs(view: View, settings: Config, index: Index | None = None, record: 
     found = shown(view, settings.scoring.mode, raw=shows_raw(view))
     drawn = _Drawn(view, settings, index, record, current, found)
     strip = st.container(horizontal=True, vertical_alignment="center", key="strip")
-    labels = {name: tab.label(drawn) for name, tab in _TABS.items()}
-    chosen = st.session_state.get("tab") or st.session_state.get(_KEPT_TAB, next(iter(labels)))
-    if (chosen, labels) != (st.session_state.get("tab"), st.session_state.get(_LABELS)):
-        # told again: the browser knows the chosen tab by its words, which have changed, or it was clicked away
-        st.session_state["tab"], st.session_state[_LABELS] = chosen, labels
-    strip.segmented_control(
-        "Details", list(labels), format_func=labels.__getitem__, key="tab", label_visibility="collapsed"
+    # The browser knows a tab by its words: they never change, or a click in that moment would be lost.
+    chosen = strip.segmented_control(
+        "Details",
+        list(_TABS),
+        default="passages",
+        required=True,
+        format_func=str.capitalize,
+        key="tab",
+        label_visibility="collapsed",
+        persist_state="session",
     )
-    st.session_state[_KEPT_TAB] = chosen
     if view.verdicts:
         st.session_state.setdefault("raw_verdicts", st.session_state.get(_KEPT_RAW, False))
         raw = strip.toggle(
@@ -105,7 +100,7 @@ def draw_tabs(view: View, settings: Config, index: Index | None = None, record: 
     old = [one for one in stale(view, settings) if chosen != "passages" or one.of_passages]
     if old:
         st.html(" ".join(badge_html(one.label, "mixed") for one in old))
-    _TABS[chosen].draw(drawn)
+    _TABS[chosen](drawn)
 
 
 def shows_raw(view: View) -> bool:
@@ -126,6 +121,11 @@ def _passages(drawn: _Drawn) -> None:
     if n_kept == 1 and n_all > 1:
         text = "Passages kept: 1, the best one. The best passage is always kept."
         st.html(notice_html(text, "mixed"))
+    counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
+    st.caption(
+        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
+        "candidates; choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds."
+    )
     found = limits(current)
     if found:
         st.html(f'<p class="rq-binds">{escape(found.summary)}</p>')
@@ -135,11 +135,6 @@ def _passages(drawn: _Drawn) -> None:
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
     cards = passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None)
     st.html(in_corpus(cards, view.config.index))
-    counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
-    st.caption(
-        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
-        "candidates; choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds."
-    )
 
 
 def _scores(drawn: _Drawn) -> None:
@@ -151,15 +146,15 @@ def _scores(drawn: _Drawn) -> None:
         return
     st.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
     if view.answer_relevance:
-        st.markdown(
-            f"##### Answer relevance {view.answer_relevance.value:.2f}: does it answer what was asked? Beside RePASs"
-        )
+        st.markdown(f"### Answer relevance {view.answer_relevance.value:.2f}: whether it answers what was asked")
         st.html(relevance_html(view.answer_relevance))
     problems = _only_problems(found)
     rows = found.sentences_with_problems if problems else found.sentences
     st.markdown(f"### Sentences: {len(view.final_sentences)} of {view.n_sentences} final")
     if rows:
-        st.html(sentence_table_html(rows, found.verdicts, None if view.scored else view.final_sentences))
+        passages = view.selection.passages if view.selection else ()
+        judged = [replace(one, reason=with_names(one.reason, passages)) for one in found.verdicts]
+        st.html(sentence_table_html(rows, judged, None if view.scored else view.final_sentences))
     else:
         st.html(notice_html("Every sentence is supported by what it cites.", "good"))
     if view.scored and not view.asked.given:
@@ -242,7 +237,7 @@ def _pairs(drawn: _Drawn) -> None:
     st.caption(words)
 
 
-def _written(drawn: _Drawn) -> None:
+def _steps(drawn: _Drawn) -> None:
     """What LOC, VRR or a fan-out did, and the path of the score where there is one."""
     view = drawn.view
     if has_tree(view.trace):
@@ -295,28 +290,11 @@ def _memo(store: RecordStore, desk: CaseDesk, record_id: str) -> bytes:
     return memo_bytes(memo_of(records, signed=signed), ".docx")
 
 
-def _kept(drawn: _Drawn) -> str:
-    n_all = len(drawn.current.kept) + len(drawn.current.dropped)
-    return f"Passages {len(drawn.current.kept)} of {n_all}" if n_all else "Passages"
-
-
-def _covered(drawn: _Drawn) -> str:
-    is_listed = drawn.found.obligations and weak_match(drawn.view.rankings) is None
-    return f"Obligations {len(drawn.found.obligations)}" if is_listed else "Obligations"
-
-
-def _compared(drawn: _Drawn) -> str:
-    return f"Pairs {drawn.found.evaluation.n_pairs:,}" if drawn.found.evaluation else "Pairs"
-
-
-_TABS = {
-    "passages": _Tab(_kept, _passages),
-    "scores": _Tab(lambda drawn: "Scores", _scores),
-    "obligations": _Tab(_covered, _obligations),
-    "pairs": _Tab(_compared, _pairs),
-    "written": _Tab(
-        lambda drawn: f"How it was {'checked' if drawn.view.asked.given else 'written'}",
-        _written,
-    ),
-    "record": _Tab(lambda drawn: "Record", _record),
+_TABS: dict[str, Callable[[_Drawn], None]] = {
+    "passages": _passages,
+    "scores": _scores,
+    "obligations": _obligations,
+    "pairs": _pairs,
+    "steps": _steps,
+    "record": _record,
 }

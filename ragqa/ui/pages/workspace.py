@@ -7,16 +7,18 @@ from functools import partial
 
 import streamlit as st
 
+from ragqa.corpus.numbered import same_number
 from ragqa.errors import RagqaError
 from ragqa.index import Index
+from ragqa.library.related import merged
 from ragqa.records.record import AnswerRecord
 from ragqa.records.view import View, from_record
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
-from ragqa.types import Passage
+from ragqa.types import BY_NUMBER, Passage
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
-from ragqa.ui.html.reader import also_html
+from ragqa.ui.html.reader import also_html, rule_html
 from ragqa.ui.html.render import again_html, notice_html, progress_html
 from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
 from ragqa.ui.pages.notes import draw_findings_bar, notes_of
@@ -71,7 +73,8 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
         draw_findings_bar(view)
         notes = notes_of(view.record_id)
     also = None if view.running else partial(_also, view.config.index)
-    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again, notes=notes, also=also))
+    panes = panes_of(view, settings, run.id, raw=shows_raw(view), again=again, notes=notes, also=also, rule=_rule(view))
+    draw_panes(panes)
     if not view.running and st.session_state.get("finished") is not run:
         st.session_state["finished"] = run
         st.rerun()
@@ -83,6 +86,19 @@ def _also(corpus: str, passage: Passage) -> str:
     index = resources.corpus_or_none(corpus, paths)
     found = related_to(index, corpus, passage.passage_id, paths) if index else None
     return also_html(found, corpus) if found else ""
+
+
+def _rule(view: View) -> str:
+    """The rule that is asked for by its number, whole; nothing where none is."""
+    candidates = (*view.selection.kept, *view.selection.dropped) if view.selection else ()
+    named = [one.passage for one in sorted(candidates, key=lambda one: one.rank) if one.hit.note == BY_NUMBER]
+    corpus, paths = view.config.index, Paths.from_env()
+    index = resources.corpus_or_none(corpus, paths) if named else None
+    if index is None:
+        return ""
+    others = same_number(view.asked.query, index.passages, [named[0].document_id])
+    found = [one for passage in named if (one := related_to(index, corpus, passage.passage_id, paths))]
+    return rule_html(named, others, merged(named, found), corpus)
 
 
 def _asks_again(view: View) -> str:
@@ -117,6 +133,6 @@ def draw_record(record: AnswerRecord) -> None:
     if view.asked.given and view.scored:
         draw_findings_bar(view)
     notes = notes_of(record.record_id)
-    also = partial(_also, record.index)
-    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view), notes=notes, also=also))
+    also, rule = partial(_also, record.index), _rule(view)
+    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view), notes=notes, also=also, rule=rule))
     draw_tabs(view, view.config, record=record.to_json())

@@ -156,3 +156,11 @@ def test_bullets_count_on_where_a_list_is_cut():
     passages = passages_of(build([Block("Duties", "heading"), *map(Block, texts)]), "d", "D", 60)
     assert len(passages) > 2
     assert dict(passages[-1].places())["ninth bullet"] == texts[8][2:]
+
+
+def test_the_size_of_print_does_not_say_how_deep_guidance_stands():
+    place = "page=1&box=1,1,2,2"
+    blocks = [Block("1.1 Lamps", "heading", level=2, place=place), Block("1.1.1 A keeper must:", place=place),
+              Block("(1) light them; and", place=place), Block("(2) clean them.", place=place),
+              Block("Guidance", "heading", level=6, place=place), Block("1. Oil burns.", place=place)]  # fmt: skip
+    assert passages_of(build(blocks), "d", "D", 128)[-1].number == "1.1.1.Guidance.1."

@@ -2,8 +2,14 @@
 
 import pytest
 from docx import Document
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
+from docx.oxml import OxmlElement
+from docx.oxml.ns import qn
 from openpyxl import Workbook
 
+from ragqa.corpus.documents import _short
 from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
@@ -11,6 +17,7 @@ from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
+from ragqa.corpus.documents.pdf_lines import Word, lines_of
 from ragqa.corpus.documents.pdf_tables import whole_tables
 from ragqa.corpus.documents.sheets import parse_xlsx
 from ragqa.corpus.documents.structure import build
@@ -271,3 +278,105 @@ def test_a_paragraph_that_links_back_to_its_mark_is_a_footnote(tmp_path):
         ("note", "(1)"),
     ]
     assert blocks[-1].text == "See the Lamps Act."
+
+
+def test_print_says_how_high_headings_stand(tmp_path):
+    page = [
+        (60, 60, 16, "LAMPS"),
+        *lines(60, 90, "All boats have lamps."),
+        (60, 120, 14, "Section 5 Oil"),
+        *lines(60, 150, "Oil burns.", "Keep it dark."),
+        (60, 200, 14, "Wax"),
+        *lines(60, 230, "Wax melts."),
+        (60, 260, 16, "BELLS"),
+        *lines(60, 290, "All boats have bells."),
+    ]
+    found = passages_of(build(pdf_blocks(tmp_path / "a.pdf", page).blocks), "d", "D", 128)
+    sections = {passage.text.split("\n")[0]: (passage.number, passage.section) for passage in found}
+    assert sections["All boats have bells."] == ("", "BELLS")
+    assert sections["Wax melts."] == ("Section 5", "LAMPS › Section 5 Oil › Wax")
+
+
+def test_a_text_further_out_than_a_number_is_none_of_its_item(tmp_path):
+    lists = [*lines(90, 90, "1. The master counts the boats."), *lines(90, 110, "2. The master notes the boats.")]
+    page = [*lines(60, 60, "A master does this each night in every harbour:"), *lists,
+            *lines(60, 140, "Nobody else counts any boats in any harbour.")]  # fmt: skip
+    found = passages_of(build(pdf_blocks(tmp_path / "a.pdf", page).blocks), "d", "D", 128)
+    assert "2." not in [passage.number for passage in found if "Nobody" in passage.text]
+
+
+def test_a_note_in_word_stands_where_it_is_called(tmp_path):
+    document = Document()
+    called = document.add_paragraph("Lamps burn.")
+    document.add_paragraph("Bells ring.")
+    mark = OxmlElement("w:footnoteReference")
+    mark.set(qn("w:id"), "7")
+    called.add_run()._r.append(mark)
+    space = "xmlns:w='http://schemas.openxmlformats.org/wordprocessingml/2006/main'"
+    notes = (
+        f"<w:footnotes {space}><w:footnote w:id='7'><w:p><w:r><w:t>Of oil.</w:t></w:r></w:p></w:footnote></w:footnotes>"
+    )
+    name, kind = PackURI("/word/footnotes.xml"), "application/xml"
+    document.part.relate_to(Part(name, kind, notes.encode(), document.part.package), RELATIONSHIP_TYPE.FOOTNOTES)
+    document.save(tmp_path / "a.docx")
+    blocks = parse_docx(tmp_path / "a.docx").blocks
+    assert [(block.kind, block.label, block.text) for block in blocks] == [
+        ("text", "", "Lamps burn."), ("note", "1", "Of oil."), ("text", "", "Bells ring.")]  # fmt: skip
+
+
+def test_what_each_row_ends_in_is_no_part_of_its_name_and_a_bullet_may_name_those_below():
+    rows = (
+        "Kind | Use",
+        *(f"{name} lamp Low Mid High | {name} is seen from far away at night" for name in ("Oil", "Wax", "Gas")),
+    )
+    names = [passage.places() for passage in passages_of(build([Block("\n".join(rows), "table")]), "d", "D", 128)]
+    assert {number for number, _ in names[0]} == {"row Oil lamp", "row Wax lamp", "row Gas lamp"}
+    listed = [Block("• Odd lamps, such as"), Block("– red ones."), Block("– blue ones.")]
+    [passage] = passages_of(build(listed), "d", "D", 128)
+    assert dict(passage.places())["Odd lamps.second dash"] == "blue ones."
+
+
+def test_a_label_needs_no_space_before_a_capital_and_a_cited_section_is_no_label():
+    assert read_label("vii)Seizure of boats")[0][0].printed == "vii)"
+    assert read_label("(a)The lamp")[0][0].printed == "(a)"
+    assert read_label("3.4.1.Use")[1] == "Use"
+    assert not read_label("(a)bc")[0]
+    cited = Block("of the Lamps Act rules boats.", label="Section 5")
+    [passage] = passages_of(build([cited]), "d", "D", 128)
+    assert (passage.number, passage.text) == ("", "Section 5 of the Lamps Act rules boats.")
+
+
+def test_a_raised_mark_belongs_to_the_letter_before_it():
+    act = Word("Act", 60, 80, 90, 100, 98, 11, False)
+    mark, end = Word("1", 80, 83, 88, 94, 94, 7, False), Word("2.", 86, 96, 90, 100, 98, 11, False)
+    [line] = lines_of([act, mark, end], 1)
+    assert line.text == "Act¹ 2."
+
+
+def test_contents_go_on_over_pages_and_do_not_stand_over_the_rules(tmp_path):
+    names = "Lamps Bells Ropes Keepers Boats Fees Oars Nets".split()
+    entries = [(n, name, n // 3 + 3) for n, name in enumerate(names, start=1)]
+    front = [(60, 50, 16, "Table of Contents"),
+             *(one for n, name, page in entries for one in (
+                 (60, 60 + 20 * n, 11, f"{n}. {name}"), (400, 60 + 20 * n, 11, str(page))))]  # fmt: skip
+    last = [(60, 60, 11, "9. Sails"), (400, 60, 11, "6"), (300, 785, 8, "2")]
+    rules = [
+        (60, 60, 14, "1. Lamps"),
+        *lines(60, 90, "Lamps burn."),
+        (60, 200, 14, "2. Bells"),
+        *lines(60, 230, "Ring."),
+    ]
+    parsed = pdf_blocks(tmp_path / "a.pdf", front, last, rules, *(lines(60, 90, f"Page {n}.") for n in range(4, 7)))
+    assert parsed.dropped["table of contents"] == 10
+    found = passages_of(build(parsed.blocks), "d", "D", 128)
+    assert [(one.number, one.section) for one in found if one.text == "Lamps burn."] == [("1.", "1. Lamps")]
+
+
+def test_a_number_further_out_begins_a_paragraph_though_the_one_before_has_no_full_stop(tmp_path):
+    page = [*lines(90, 60, "a. Count all the boats in the harbour each night"), *lines(60, 73, "4. Note the boats")]
+    assert [block.text for block in pdf_blocks(tmp_path / "a.pdf", page).blocks][-1].endswith("Note the boats")
+
+
+def test_long_names_of_files_are_short_in_a_summary():
+    assert len(_short(f"{'harbour-' * 20}.html")) == 41
+    assert _short("lamps.html") == "lamps.html"

@@ -11,12 +11,14 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.evaluation import catalogue
 from ragqa.evaluation.benchmark import Benchmark
+from ragqa.evaluation.two_runs import compared, paired, turned
+from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.form import settings_form
-from ragqa.ui.pages.evaluation.render import run_head_html, runs_html
+from ragqa.ui.pages.evaluation.render import comparison_html, run_head_html, runs_html, turned_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView
 from ragqa.ui.shared import shared
@@ -40,12 +42,16 @@ def offered() -> Mapping[str, Benchmark]:
 
 
 def evaluation_page() -> None:
-    """Draws the page. ``?run=ID`` shows that run; one that is under way is found again without it."""
+    """Draws the page. ``?run=ID`` shows that run, two compares them; one under way is found again without it."""
     st.html(resources.style())
     st.title("Benchmarks")
     paths = Paths.from_env()
     access.gate().demand(Act.EVALUATION)
     runs = all_runs(paths)
+    ticked = st.query_params.get_all("run")
+    if len(ticked) > 1:
+        _draw_two(ticked[1::-1], runs)  # the older one is further down in the list, and A
+        return
     _follow_link(runs)
     benchmark = offered()[_choice(runs)]
     st.caption(benchmark.description)
@@ -173,6 +179,27 @@ def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: Evalua
         explanation = "Throws away what this run has stored."
         anew = partial(start, restart=True)
         st.button("Run from the start", key=f"evaluate_anew_{run_id}", on_click=anew, disabled=busy, help=explanation)
+
+
+def _draw_two(run_ids: list[str], runs: EvaluationRuns) -> None:
+    """Two runs of one benchmark side by side: what differs, and which questions turned."""
+    st.html('<a class="rq-read" href="evaluate" target="_self">All benchmarks</a>')
+    try:
+        a, b = map(runs.view, run_ids)
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+        return
+    benchmark, pairs = offered()[a.benchmark], paired(a.rows, b.rows)
+    for letter, view in zip("AB", (a, b), strict=True):
+        st.html(run_head_html(offered()[view.benchmark], view.settings, f"{letter}: "))
+    if a.benchmark != b.benchmark or not pairs:
+        st.html(notice_html("These runs have no question in common: tick two of one benchmark.", "mixed"))
+        return
+    st.html(comparison_html(compared(pairs, a.report.columns)))
+    both = turned(pairs)
+    st.subheader(f"{quantity(len(both), 'question')} turned", anchor=False)
+    if both:
+        st.html(turned_html(both, benchmark))
 
 
 def _earlier(runs: EvaluationRuns) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ragqa.evaluation.benchmark import Benchmark, Settings
 from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, Row
+from ragqa.evaluation.two_runs import Pair
 from ragqa.types import Passage
 from ragqa.ui.html.render import VERDICT_CLASS
 from ragqa.ui.html.template import Templates
@@ -28,9 +29,9 @@ def figures_html(figures: Sequence[Figure]) -> str:
     return _TEMPLATES.figures(figures)
 
 
-def run_head_html(benchmark: Benchmark, settings: Settings) -> str:
-    """Which run this is."""
-    return _TEMPLATES.run_head(benchmark, benchmark.words(settings))
+def run_head_html(benchmark: Benchmark, settings: Settings, letter: str = "") -> str:
+    """Which run this is; ``letter`` stands before it where there are two."""
+    return _TEMPLATES.run_head(benchmark, benchmark.words(settings), letter)
 
 
 def steps_html(row: Row) -> str:
@@ -69,6 +70,11 @@ def matches_html(row: Row) -> str:
     return _TEMPLATES.matches(row)
 
 
+def turned_html(pairs: Sequence[Pair], benchmark: Benchmark) -> str:
+    """Questions that are right in one of two runs only."""
+    return _TEMPLATES.turned(pairs, benchmark)
+
+
 def runs_html(runs: Sequence[RunSummary]) -> str:
-    """Earlier runs as a table; each links to its results."""
+    """Earlier runs as a table; each links to its results, two that are ticked are compared."""
     return _TEMPLATES.runs(runs, _STATES)
