@@ -149,7 +149,7 @@ class DirectGenerator:
             free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
             best.append(max(free, key=lambda place: (scores[-1][place], -place)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
-            answerable.append(answerability(part, of_part[top], evidence))
+            answerable.append(answerability(part, of_part[top], evidence, len(question.query.split())))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
     def _read(
