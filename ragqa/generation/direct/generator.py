@@ -36,7 +36,7 @@ from ragqa.types import Answer, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
 from ragqa.types.events.pipeline import Selected
 
-READ: Final = 24  # sentences of a question that the selector reads
+READ: Final = 16  # sentences of a question that the selector reads
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
 # How far below the lowest score among those that answer evidence may be: of other passages, of their own, and of these

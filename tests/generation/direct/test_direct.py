@@ -64,7 +64,7 @@ class Selector:
 
     def score(self, question, texts):
         self.read += [(question, text) for text in texts]
-        return [next((value for words, value in self.logits.items() if words in text), -8.0) for text in texts]
+        return [next((value for words, value in self.logits.items() if words in text), -16.0) for text in texts]
 
 
 def asked(question, ranking, filtering=None, selector=None, **config):
