@@ -17,7 +17,7 @@ from ragqa.infra.http import is_api_name
 from ragqa.models import ADAPTED, resolve_model
 from ragqa.models.inference.precision import wait_passively
 from ragqa.plugins import registry
-from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever
+from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever, Selector
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ragqa.index import Index
 
 VERIFIER = "verifier-minilm-l6"  # reads what verdicts rest on, where no other is named
+SELECTOR = "answers-minilm-l12"  # says which sentences answer
 
 _logger = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Models:
     reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
     further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
     sentences: Encoder | None = None  # compares sentences for the verdicts; None: they do without
+    selector: Selector | None = None  # says which sentences answer; None: how near they are to the question
 
     @property
     def reader(self) -> NliModel:
@@ -72,6 +74,7 @@ class Models:
             "obligations": self.obligations.info,
             **({"verdicts": self.reader.info} if self.reader is not self.entailment else {}),
             **({"sentences": self.sentences.info} if self.sentences else {}),
+            **({"answers": self.selector.info} if self.selector else {}),
             **{name: model.info for name, model in self.further.items()},
         }
 
@@ -84,7 +87,8 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     loaded = load_encoder(encoder, paths=paths)
     own = IndexingConfig().encoder
     sentences = loaded if encoder == own else load_encoder(own)
-    return Models(loaded, *load_readers(scoring, paths), sentences=sentences)
+    selector = CrossEncoderReranker(SELECTOR, scoring.precision)
+    return Models(loaded, *load_readers(scoring, paths), sentences=sentences, selector=selector)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:

@@ -271,6 +271,7 @@ def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generato
         filtering=config.filtering,
         encoder=models.encoder,
         obligations=models.obligations,
+        selector=models.selector,
         verifier=RepassVerifier(scorer),
         api_key=api_key(),
         prompts=prompt_folder(),

@@ -1,10 +1,9 @@
-"""`ragqa train body | nli | obligations | retriever | reranker | ranker | verdicts`: weights of labels or corpora."""
+"""`ragqa train body | nli | obligations | retriever | reranker | ranker`: weights of labels or corpora."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -12,18 +11,16 @@ import numpy as np
 import typer
 
 from ragqa.cli.options import built
-from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout, tracked
+from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
 from ragqa.cli.train_ranking import Questions, asked_index, cut, ranker
-from ragqa.cli.train_verdicts import verdicts
+from ragqa.cli.train_reading import STOP_AFTER, Out, answers, shown_training, verdicts, verifier
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.comparing import measured
 from ragqa.index import Index
-from ragqa.lab.claims import FOLDS
 from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
 from ragqa.lab.training.backbones import cut_body
-from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.training.obligations import train_obligations
@@ -32,27 +29,13 @@ from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
 from ragqa.lab.training.strength import train_strength
-from ragqa.lab.training.taught import PER_STEP, taught_pairs
-from ragqa.lab.training.verifier import (
-    VerifierSources,
-    gather_claims,
-    gather_first,
-    gather_unlabelled,
-    verifier_card,
-    verifier_training,
-)
-from ragqa.loading import load_encoder, load_nli
+from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
 from ragqa.models.inference.precision import wait_passively
 from ragqa.settings.config import RerankingConfig
-from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
-STOP_AFTER = typer.Option(min=1, help="Number of steps after which the weights are written.")
-Out = Annotated[
-    Path, typer.Option(help="Folder of what is trained and its checkpoint; an interrupted training resumes there.")
-]
 PartOfQuestions = Annotated[
     str, typer.Option("--fold", help="K/N: train on fold K of N, measure on its test questions.")
 ]
@@ -61,7 +44,9 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Number of pairs to train
 app = typer.Typer(help="Train the embedded models.", no_args_is_help=True)
 app.command()(ranker)
 app.command()(cut)
+app.command()(answers)
 app.command()(verdicts)
+app.command()(verifier)
 
 
 @app.callback()
@@ -114,7 +99,7 @@ def retriever(
         data = asked.gathered(asked.index.bm25s, limit=limit, seed=training.seed, further=further, spared=spared)
     stderr().print(data.counts)
     training = replace(training, base=manifest.encoder, epochs=epochs or (2 if files else 1))
-    last = _shown(train_retriever(training, data, out))
+    last = shown_training(train_retriever(training, data, out))
     figures = _dense_before_and_after(asked, f"{training.base}+{out}") if asked.tested else []
     for measure, before, after in figures:
         stdout().print(plain(f"{measure}: {before} before, {after} after"))
@@ -168,7 +153,7 @@ def reranker(
     with stderr().status("Looking for hard negatives"):
         data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=training.seed)
     stderr().print(data.counts)
-    last = _shown(train_reranker(training, data, out))
+    last = shown_training(train_reranker(training, data, out))
     figures = _reranked_before_and_after(asked, fused, out) if asked.tested else []
     for figure in figures:
         stdout().print(plain(str(figure)))
@@ -247,7 +232,7 @@ def nli(
         files = (tuple(pairs), tuple(documents or ()), answers)
         train, held_out = gather(NliSources(*files, n_made=made, limit=limit, seed=training.seed))
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
-    last = _shown(train_nli(training, train, held_out, out))
+    last = shown_training(train_nli(training, train, held_out, out))
     write_card(out, nli_card(out.name, training, train, last, command_line("train nli", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
 
@@ -269,66 +254,6 @@ def pack(
         return
     shared = pack_model(folder, resolve_model(base), out)
     stdout().print(plain(f"{out} is packed; shared with {base}: {', '.join(shared) or 'nothing'}"))
-
-
-@app.command()
-@built(
-    VerifierSources,
-    claims=typer.Option(help="Folder of claims.jsonl and gaps.jsonl, such as RAGQA_DATA/claims."),
-    fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
-    passes=typer.Option(min=1, help="Over the claims, each with windows drawn anew."),
-    n_general=typer.Option("--general", min=0, help="General pairs beside them."),
-    n_made=typer.Option("--made", min=0, help="Pairs made by rule of the claims' passages."),
-    answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
-    n_taught=typer.Option("--taught", min=0, help="Pairs that nobody labelled, as --teacher reads them."),
-    n_first=typer.Option("--first", min=0, help="Short general pairs, seen before all others."),
-    seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
-)
-def verifier(
-    ctx: typer.Context,
-    sources: VerifierSources,
-    out: Out,
-    pairs: Annotated[
-        list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
-    ] = None,
-    frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
-    rank: Annotated[
-        int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
-    ] = 0,
-    base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
-    teacher: Annotated[str, typer.Option(help="Larger verifier that reads the --taught pairs; not of this fold.")] = "",
-    stop_after: Annotated[int | None, STOP_AFTER] = None,
-) -> None:
-    """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
-    wait_passively()
-    with stderr().status("Reading claims and pairs"):
-        sources = replace(sources, pairs=tuple(pairs or ()))
-        first, (train, held_out) = gather_first(sources), gather_claims(sources)
-        unlabelled = gather_unlabelled(sources) if teacher else []
-    if unlabelled:
-        steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
-        train += chain.from_iterable(tracked(steps, -(-len(unlabelled) // PER_STEP), "Teaching"))
-    stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
-    last = _shown(train_nli(training, train, held_out, out, first))
-    card = verifier_card(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
-    write_card(out, card)
-    stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
-
-
-def _shown(reports: Iterable[Reading | Progress]) -> Progress:
-    """The last report of a training, all of them shown in a bar."""
-    with progress_bar() as bar:
-        task = bar.add_task("Training", total=None)
-        for now in reports:
-            if isinstance(now, Reading):
-                bar.update(task, completed=now.done, total=now.total, description="Reading")
-                continue
-            last, figures = now, f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
-            bar.update(task, completed=now.step, total=now.steps, description=figures)
-            if now.held_out is not None:
-                stderr().print(f"step {now.step:,} of {now.steps:,}: {figures}, held-out accuracy {now.held_out:.4f}")
-    return last
 
 
 def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold: str) -> None:

@@ -28,7 +28,10 @@ __all__ = [
     "write_manifest",
 ]
 
-EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "strength", "ranker-adgm", "ranker-adgm-large")
+EMBEDDED = (
+    *("nli-minilm-l6", "verifier-minilm-l6", "answers-minilm-l12", "obligations-tfidf", "strength"),
+    *("ranker-adgm", "ranker-adgm-large"),
+)
 ADAPTERS = ("encoder-adgm",)  # of encoders
 ADAPTED = ("verifier-mpnet",)  # adapters of bodies that are fetched
 MANIFEST = "MODEL.json"

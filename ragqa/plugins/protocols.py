@@ -89,6 +89,17 @@ class Corpus(Protocol):
         ...
 
 
+class Selector(Protocol):
+    """Reads a question and a sentence together and says how likely the one answers the other."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """One finite number per text, in the order given, higher where it answers better."""
+        ...
+
+
 class Reranker(Protocol):
     """Looks at the best fused passages once more: slower than a retriever, for the best few."""
 

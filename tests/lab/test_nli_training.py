@@ -11,7 +11,8 @@ import pytest
 
 from ragqa.errors import CorpusError, ModelError
 from ragqa.lab.labelled import LABELS, LabelledPair, read_claims, read_pairs
-from ragqa.lab.training.nli import NliSources, NliTraining, batches_of_epoch, gather, hold_out, train_nli, weighed
+from ragqa.lab.training.loop import batches_of_epoch
+from ragqa.lab.training.nli import NliSources, NliTraining, gather, hold_out, train_nli, weighed
 from ragqa.lab.training.nli_made_pairs import (
     another_number,
     another_word,

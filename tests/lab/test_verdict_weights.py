@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.cli.evaluate_models as measuring
-import ragqa.cli.train_verdicts as command
+import ragqa.cli.train_reading as command
 from ragqa.cli import app
 from ragqa.errors import ConfigError
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart

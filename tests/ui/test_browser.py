@@ -204,6 +204,9 @@ CLICKED_ALL_THE_TIME = """async () => {
       last = last === 'Record' ? 'Scores' : 'Record';
       tab(last).click();
       clicks += 1;
+      for (let n = 0; n < 40 && tab(last).getAttribute('aria-checked') !== 'true'; n++) {  // a busy machine draws late
+        await new Promise((done) => setTimeout(done, 50));
+      }
     }
     await new Promise((done) => setTimeout(done, 60));
   }

@@ -97,14 +97,13 @@ class Part:
     """A part of a question that wants an answer of its own.
 
     ``content`` are the stems of what it is about; ``borrowed`` those of the parts before, which it may speak of by a
-    pronoun. ``names`` are the stems of each proper name of the whole question.
+    pronoun.
     """
 
     text: str
     kind: Asked
     content: frozenset[str]
     borrowed: frozenset[str]
-    names: tuple[frozenset[str], ...]
     dimensions: frozenset[str]
     counted: frozenset[str]  # stems of the words after "how many"
 
@@ -166,7 +165,6 @@ def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
 
 def parts_of(question: str) -> tuple[Part, ...]:
     """The question's parts in order, at least one; a part has a question word of its own."""
-    names = tuple(frozenset(name.stems) for name in read(question).names)
     found: list[Part] = []
     before: frozenset[str] = frozenset()
     for text in _taken_apart(question):
@@ -179,7 +177,6 @@ def parts_of(question: str) -> tuple[Part, ...]:
                 _kind(text),
                 content or before or frozenset(word.stem for word in words_of(text)),
                 before - content if content else frozenset(),
-                names,
                 next(dimensions, frozenset()),
                 _first_run(counted["words"]) if counted else frozenset(),
             )

@@ -14,23 +14,34 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ragqa.english.phrases import POINTING_BACK
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
-from ragqa.generation.direct.weighing import Evidence, Source, is_readable, measured, score, vectors_of
+from ragqa.generation.direct.weighing import (
+    SCALE,
+    Evidence,
+    Measured,
+    Source,
+    is_readable,
+    measured,
+    score,
+    vectors_of,
+)
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.plugins.protocols import Encoder, Search
+from ragqa.plugins.protocols import Encoder, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
 from ragqa.types.events.pipeline import Selected
 
+READ: Final = 16  # sentences of a question that the selector reads
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
-# Shares of the lowest score among those that answer, that evidence must have: of other passages, of their own, and of
-# these what limits one that answers.
-NEAR, BESIDE, LIMITING = 0.9, 0.8, 0.5
+# How far below the lowest score among those that answer evidence may be: of other passages, of their own, and of these
+# what limits one that answers.
+NEAR, BESIDE, LIMITING = 1.0, 2.0, 6.0
 NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
 _LIMITS: Final = re.compile(
@@ -68,8 +79,16 @@ class DirectGenerator:
     name = "direct, no language model"
     model = ""
 
-    def __init__(self, encoder: Encoder, config: GenerationConfig, filtering: FilteringConfig) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        config: GenerationConfig,
+        filtering: FilteringConfig,
+        selector: Selector | None = None,
+    ) -> None:
+        """Without ``selector`` nearness and words alone decide."""
         self._encoder = encoder
+        self._selector = selector
         self._config = config
         self._filtering = filtering
 
@@ -125,12 +144,33 @@ class DirectGenerator:
             of_part = [
                 measured(part, source, cosine, evidence) for source, cosine in zip(sources, cosines, strict=True)
             ]
+            of_part = self._read(question, part, len(parts), sources, of_part, evidence)
             scores.append(tuple(map(score, of_part)))
             free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
             best.append(max(free, key=lambda place: (scores[-1][place], -place)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
-            answerable.append(answerability(part, sources[top], of_part[top], evidence, self._encoder))
+            answerable.append(answerability(part, of_part[top], evidence, len(question.query.split())))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
+
+    def _read(
+        self,
+        question: Question,
+        part: Part,
+        n_parts: int,
+        sources: Sequence[Source],
+        found: Sequence[Measured],
+        evidence: Evidence,
+    ) -> list[Measured]:
+        """The same with what the selector says of those that score highest; of the others it would not say more."""
+        if not self._selector or language_of(question.text) != ENGLISH:
+            return [*found]
+        places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, READ // n_parts)]
+        texts = [sources[n].in_context(evidence.passages[sources[n].rank]) for n in places]
+        asked = [part.text, question.query] if part.borrowed else [part.text]
+        told = [self._selector.score(text, texts) for text in asked]
+        answers = [SCALE * sum(each) / len(asked) for each in zip(*told, strict=True)]
+        known = dict(zip(places, answers, strict=True))
+        return [replace(one, answers=known.get(n, min(answers))) for n, one in enumerate(found)]
 
     def _leads(self, weighed: Weighed) -> list[int]:
         """The place of the sentence of each part that is answerable, of all where none is."""
@@ -169,7 +209,7 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     highest = [max(column) for column in zip(*weighed.scores, strict=True)]
     lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
     limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
-    floors = [lowest * _floor(source, own, limited) for source in weighed.sources]
+    floors = [lowest - _margin(source, own, limited) for source in weighed.sources]
     if evidence.n_named:  # of a rule asked for by its number any sentence is
         floors = [-math.inf] * len(floors)
     chosen = _pointed_to(weighed, leads)[:most]
@@ -198,8 +238,8 @@ def _pointed_to(weighed: Weighed, leads: Sequence[int]) -> list[int]:
     return [place_of[one] for one in dict.fromkeys(before) if one in place_of and place_of[one] not in leads]
 
 
-def _floor(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
-    """The share for a sentence; ``own``: passages of those that answer, ``limited``: the places right after them."""
+def _margin(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
+    """That of a sentence; ``own``: passages of those that answer, ``limited``: the places right after them."""
     if (source.rank, source.position) in limited and _LIMITS.search(source.text):
         return LIMITING
     return BESIDE if source.rank in own else NEAR

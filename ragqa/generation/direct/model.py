@@ -17,7 +17,7 @@ from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of
 from ragqa.generation.direct.generator import DirectGenerator
 from ragqa.generation.llm.generator import LlmGenerator
-from ragqa.plugins.protocols import Encoder, Search
+from ragqa.plugins.protocols import Encoder, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, Token
@@ -40,10 +40,11 @@ class DirectLlmGenerator(LlmGenerator):
         filtering: FilteringConfig,
         api_key: str | None = None,
         prompts: Path | None = None,
+        selector: Selector | None = None,
     ) -> None:
-        """As `LlmGenerator`; ``encoder`` and ``filtering`` are those of the pipeline."""
+        """As `LlmGenerator`; ``encoder``, ``filtering`` and ``selector`` are those of the pipeline."""
         super().__init__(config, api_key, prompts)
-        self._direct = DirectGenerator(encoder, config, filtering)
+        self._direct = DirectGenerator(encoder, config, filtering, selector)
 
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search

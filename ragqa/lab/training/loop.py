@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragqa.errors import ModelError
 from ragqa.infra.files import replacing
@@ -39,9 +40,20 @@ MOMENTS = ("exp_avg", "exp_avg_sq")  # what AdamW keeps per parameter, beside it
 NOT_STAMPED = {"checkpoint_every", "stop_after"}  # settings that decide how often a run is saved, not what it learns
 REPORT_EVERY = 10  # steps
 TRIAL = (2, 96)  # texts and their tokens, in the step by which precisions are timed
+POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
 MAX_NORM = 1.0  # of the gradient; a longer one is scaled down to it
 
 Batch = TypeVar("Batch", bound=Sized)
+
+
+class HasLength(Protocol):
+    """What is learnt from, with a number of characters that stands for its length in tokens."""
+
+    @property
+    def n_chars(self) -> int: ...
+
+
+Sample = TypeVar("Sample", bound=HasLength)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +208,19 @@ def trains_in_bf16(model: PreTrainedModel, weights: str, precision: Precision = 
     return timings().faster(Subject("training", f"PyTorch {torch_version()}", weights), trial) == "bf16"
 
 
+def batches_of_epoch(pairs: Sequence[Sample], batch_size: int, seed: int) -> Iterator[list[Sample]]:
+    """All pairs in batches of alike lengths, in an order that ``seed`` fixes; the last batch may be smaller."""
+    chance = random.Random(seed)
+    order = list(range(len(pairs)))
+    chance.shuffle(order)
+    pool = batch_size * POOL_BATCHES
+    for start in range(0, len(order), pool):
+        members = sorted(order[start : start + pool], key=lambda index: pairs[index].n_chars)
+        batches = [members[first : first + batch_size] for first in range(0, len(members), batch_size)]
+        chance.shuffle(batches)
+        yield from ([pairs[index] for index in batch] for batch in batches)
+
+
 # Checkpoints -------------------------------------------------------------------------------------------------------
 
 
@@ -235,8 +260,7 @@ def load_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim
             metadata = saved.metadata()
             tensors = {name: saved.get_tensor(name) for name in saved.keys()}  # noqa: SIM118 - no mapping
     except (OSError, SafetensorError) as error:
-        msg = f"{file} cannot be read ({error}); delete it to begin the training anew."
-        raise ModelError(msg) from error
+        raise ModelError(f"{file} cannot be read ({error}); delete it to begin the training anew.") from error
     if metadata.get("stamp") != stamp:
         msg = f"{file} is of a training with other settings or data; choose another --out folder, or delete the file."
         raise ModelError(msg)
@@ -298,11 +322,10 @@ def load_classifier(
                     attn_implementation="eager",
                 )
     except (OSError, ValueError) as error:
-        msg = (
+        raise ModelError(
             f"expected a transformer with safetensors weights in {base}, found none that can be loaded "
             f"({str(error).strip()[:300]}); name another --base"
-        )
-        raise ModelError(msg) from error
+        ) from error
     model.get_input_embeddings().requires_grad_(requires_grad=not frozen_words)
     if frozen_layers:
         body: Any = model.base_model

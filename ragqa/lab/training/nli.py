@@ -18,6 +18,7 @@ from ragqa.lab.training.loop import (
     Progress,
     Training,
     TrainingRun,
+    batches_of_epoch,
     export_classifier,
     load_classifier,
     stamp_of,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 KIND = "nli"
 PAIRS_PER_STEP = 512  # measured between two reports of progress: about a second
-POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
 
 # How often each set is used per epoch, by the beginning of its name. FewGen's hypotheses are model-written and noisy
 # and FEVER's premises long, so both are thinned; contract clauses and hand-made contrasts are few and near our use.
@@ -122,19 +122,6 @@ def weighed(pairs: Iterable[LabelledPair], shares: Mapping[str, float], seed: in
         whole, part = divmod(shares_of[pair.source], 1)
         chosen.extend([pair] * (int(whole) + (chance.random() < part)))
     return chosen
-
-
-def batches_of_epoch(pairs: Sequence[LabelledPair], batch_size: int, seed: int) -> Iterator[list[LabelledPair]]:
-    """All pairs in batches of alike lengths, in an order that ``seed`` fixes; the last batch may be smaller."""
-    chance = random.Random(seed)
-    order = list(range(len(pairs)))
-    chance.shuffle(order)
-    pool = batch_size * POOL_BATCHES
-    for start in range(0, len(order), pool):
-        members = sorted(order[start : start + pool], key=lambda index: pairs[index].n_chars)
-        batches = [members[first : first + batch_size] for first in range(0, len(members), batch_size)]
-        chance.shuffle(batches)
-        yield from ([pairs[index] for index in batch] for batch in batches)
 
 
 def pairs_sha256(pairs: Sequence[LabelledPair]) -> str:

@@ -100,11 +100,10 @@ def _negatives(
     if len(drawn) < count:
         others = [passage for passage in anything.tolist() if data.text_of[passage] not in gold]
         if not others:
-            msg = (
+            raise CorpusError(
                 f"expected passages that are not gold for the question {data.questions[question][:80]!r}, found none "
                 f"among the {len(anything):,} there are to learn from; take more questions or another index"
             )
-            raise CorpusError(msg)
         drawn += [others[n] for n in chance.integers(len(others), size=count - len(drawn)).tolist()]
     return drawn
 
@@ -167,9 +166,25 @@ def _loss(
     import torch
     from torch.nn import functional
 
-    model.train()
-    device = model.device
     pairs = [(data.questions[group.question], data.passages[n]) for group in groups for n in group.passages]
+    logits = logits_of(model, encoder, pairs, bf16=bf16).view(len(groups), -1)
+    return functional.cross_entropy(logits, torch.zeros(len(groups), dtype=torch.long, device=model.device))
+
+
+def logits_of(
+    model: PreTrainedModel,
+    encoder: PairEncoder,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    bf16: bool,
+    is_training: bool = True,
+) -> torch.Tensor:
+    """Shape (n_pairs,), in the order of the pairs."""
+    import torch
+    from torch.nn import functional
+
+    model.train(is_training)
+    device = model.device
     encoded = encoder.encode(pairs)
     found: list[torch.Tensor] = []
     order: list[int] = []
@@ -187,8 +202,7 @@ def _loss(
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             found.append(model(**tensors).logits[:, 0].float())
         order += batch
-    logits = torch.cat(found)[torch.argsort(torch.tensor(order, device=device))].view(len(groups), -1)
-    return functional.cross_entropy(logits, torch.zeros(len(groups), dtype=torch.long, device=device))
+    return torch.cat(found)[torch.argsort(torch.tensor(order, device=device))]
 
 
 def _export(model: PreTrainedModel, base: Path, out: Path, encoder: PairEncoder, max_tokens: int) -> None:

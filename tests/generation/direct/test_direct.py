@@ -9,7 +9,7 @@ from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.filtering import select
 from ragqa.fusion import led_by
 from ragqa.generation.answers import NOTHING_KEPT
-from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, REFUSAL, DirectGenerator
+from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, READ, REFUSAL, DirectGenerator
 from ragqa.generation.fanout.merging import reselected
 from ragqa.generation.llm.reply import reads_as_refusal
 from ragqa.settings.config import FilteringConfig, GenerationConfig
@@ -54,8 +54,22 @@ def ranked(*texts, scores=None):
     return Ranking.of("fused", [ScoredPassage(one, score) for one, score in zip(found, scores, strict=True)])
 
 
-def asked(question, ranking, filtering=None, **config):
-    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering or FilteringConfig(0.0, 1.0))
+class Selector:
+    """Says of a sentence what it is told, and of others that they do not answer; keeps what it was asked."""
+
+    info = ModelInfo("told", "0" * 64)
+
+    def __init__(self, **logits):
+        self.logits, self.read = logits, []
+
+    def score(self, question, texts):
+        self.read += [(question, text) for text in texts]
+        return [next((value for words, value in self.logits.items() if words in text), -16.0) for text in texts]
+
+
+def asked(question, ranking, filtering=None, selector=None, **config):
+    filtering = filtering or FilteringConfig(0.0, 1.0)
+    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering, selector)
     events, (answer, selection) = drain(generator.stream_searching(Question(question), ranking, None))
     assert [event for event in events if isinstance(event, Selected)] == [Selected(selection)]
     return events, answer, selection
@@ -72,6 +86,37 @@ def test_what_the_answer_points_back_to_is_quoted_after_it():
         "To whom may audit be outsourced?", ranked(audit.replace("It may", "Audit may")), max_sentences=2
     )
     assert "third line" not in answer.sentences[-1].text
+
+
+def test_the_selector_says_which_of_the_near_sentences_answers():
+    rules = (
+        "A firm keeps records of gold for the regulator.",
+        "Records of gold are kept by a firm as its auditor says.",
+    )
+    question = "How long does a firm keep records of gold?"
+    first = {
+        text: asked(question, ranked(*rules), selector=Selector(**{text: 8.0}))[1].sentences[0].text for text in rules
+    }
+    assert first == {text: text for text in rules}
+
+
+def test_what_the_selector_does_not_believe_is_refused():
+    ranking, question = ranked(KEEPS), "How long must a firm keep records of gold?"
+    assert not asked(question, ranking, selector=Selector(firm=6.0))[1].is_refusal
+    _, answer, _ = asked(question, ranking, selector=Selector())
+    assert answer.is_refusal
+    assert "does not read as an answer" in answer.note
+
+
+def test_the_selector_reads_a_bounded_number_of_sentences_with_what_stands_above_them():
+    selector = Selector(gold=4.0)
+    asked(
+        "What is gold, and when does gold melt?",
+        ranked(*(f"Gold {n} is gold of kind {n}." for n in range(40))),
+        selector=selector,
+    )
+    assert len(selector.read) <= 3 * READ // 2
+    assert selector.read[0][1].startswith("Title 1: Gold")
 
 
 def test_the_sentence_with_what_is_asked_for_comes_first_however_short():

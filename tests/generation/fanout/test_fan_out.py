@@ -231,7 +231,7 @@ def test_the_page_shows_tree_evidence_answer_and_scores(app):
     at.radio(key="set_generator").set_value("fan-out").run()
     assert {slider.key for slider in at.slider} >= {"set_max_sub_questions"}
     assert "set_depth" not in {slider.key for slider in at.slider}
-    text = words(ask(at, COMPARISON)) + tab(at, "written")
+    text = words(ask(at, COMPARISON)) + tab(at, "steps")
     for part in ("Sub-questions", "sub-question 1: answered", "Tarn Peak was climbed in 1888.", "RePASs",
                  "Written by fan-out, no language model", "found by sub-question 2"):  # fmt: skip
         assert part in text, part

@@ -1,0 +1,175 @@
+"""`ragqa train answers | verdicts | verifier`: what reads sentences, and how a training is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ragqa.cli.options import built
+from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout, tracked
+from ragqa.infra.files import write_whole
+from ragqa.lab.claims import FOLDS, fold_of, read_claims
+from ragqa.lab.training.answers import AnswerSources, AnswersTraining, answers_card, gather_questions, train_answers
+from ragqa.lab.training.loop import Progress, Reading
+from ragqa.lab.training.model_folder import command_line, write_card
+from ragqa.lab.training.nli import train_nli
+from ragqa.lab.training.taught import PER_STEP, taught_pairs
+from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written
+from ragqa.lab.training.verifier import (
+    VerifierSources,
+    gather_claims,
+    gather_first,
+    gather_unlabelled,
+    verifier_card,
+    verifier_training,
+)
+from ragqa.loading import load_nli, load_scorer
+from ragqa.models.inference.precision import wait_passively
+from ragqa.scoring.verdicts.belief import calibration_of
+from ragqa.settings.config import scoring_from_env, scoring_with
+from ragqa.settings.paths import Paths
+
+STOP_AFTER = typer.Option(min=1, help="Number of steps after which the weights are written.")
+Out = Annotated[
+    Path, typer.Option(help="Folder of what is trained and its checkpoint; an interrupted training resumes there.")
+]
+
+
+@built(
+    AnswerSources,
+    claims=typer.Option(help="JSON lines of passages with questions: claims.jsonl of RAGQA_DATA/claims."),
+    documents=typer.Option(help="ObliQA documents: the headings above these passages."),
+    squad=typer.Option(help="Questions of SQuAD 2.0, gzipped JSON lines."),
+    without=typer.Option(help="JSON lines of questions that are not learnt."),
+    fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
+    passes=typer.Option(min=1, help="Over the claims' questions, each with sentences drawn anew."),
+    n_squad=typer.Option("--n-squad", min=0, help="Questions of --squad."),
+    seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
+)
+def answers(
+    ctx: typer.Context,
+    sources: AnswerSources,
+    out: Out,
+    base: Annotated[str, typer.Option(help="Cross-encoder of one output to start from: a folder.")],
+    stop_after: Annotated[int | None, STOP_AFTER] = None,
+) -> None:
+    """Train what says which sentence answers a question. Killed, it resumes at its last checkpoint when run again."""
+    wait_passively()
+    with stderr().status("Reading questions"):
+        train, held_out = gather_questions(sources)
+    stderr().print(f"{len(train):,} questions to train on, {len(held_out):,} held out")
+    training = AnswersTraining(base=base, seed=sources.seed, stop_after=stop_after)
+    last = shown_training(train_answers(training, train, held_out, out))
+    write_card(out, answers_card(out.name, training, train, last, command_line("train answers", options_of(ctx))))
+    stdout().print(plain(f"Weights and card are in {out}; pack them: ragqa train pack {out}"))
+
+
+def verdicts(
+    claims: Annotated[Path, typer.Option(help="claims.jsonl of RAGQA_DATA/claims, or one like it.")],
+    verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
+    fold: Annotated[
+        int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold: the one that the verifier has not seen.")
+    ] = None,
+    parts: Annotated[int, typer.Option(min=2, help="That are tested in turn; a document is in one.")] = 5,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write: ragqa/scoring/verdicts/belief.json, or calibration.json in the verifier's folder."
+        ),
+    ] = None,
+) -> None:
+    """Fit the weights and lines by which verdicts believe the verifier, from claims that it has not seen."""
+    with stderr().status("Loading the models"):
+        scorer = load_scorer(scoring_with(scoring_from_env(), verdict=verdict_model), Paths.from_env())
+    passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
+    cases = list(chain.from_iterable(tracked(cases_of(passages, scorer), len(passages))))
+    now, apart = calibration_of(scorer.config.verdict_model), out_of_fold(cases, parts)
+    best = chosen(cases, apart)
+    rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
+    lines = [line for line in LINES if round(line * 100) % 10 == 0]
+    rows += [(f"out of {parts} parts", shares(cases, apart, line, best.contradicted)) for line in lines]
+    cells = []
+    for name, found in (*rows, ("few false ones supported", best)):
+        numbers = (found.balanced, *(row[0] for row in found.called), found.called[0][1])
+        at = f"{found.supported:.2f} {found.contradicted:.2f}"
+        cells.append((name, at, *(f"{number:.3f}" for number in numbers)))
+    print_table(
+        f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label",
+        ("weights", "lines", "balanced", "supported", "contradicted", "unsupported", "denied"),
+        cells,
+    )
+    stdout().print(
+        plain(
+            f"Denied: supported ones called contradicted. Most probable label, out of {parts} parts: balanced accuracy "
+            f"{most_probable(cases, apart):.3f}; by the present weights {most_probable(cases, [now] * len(cases)):.3f}."
+        )
+    )
+    if out:
+        known = replace(fitted(cases), supported=best.supported, contradicted=best.contradicted)
+        which = f", fold {fold}" if fold is not None else ""
+        write_whole(out, [written(known, f"{len(cases)} claims{which}, read by {scorer.verdicts.info.name}")])
+        stderr().print(plain(f"wrote {out}"))
+
+
+@built(
+    VerifierSources,
+    claims=typer.Option(help="Folder of claims.jsonl and gaps.jsonl, such as RAGQA_DATA/claims."),
+    fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
+    passes=typer.Option(min=1, help="Over the claims, each with windows drawn anew."),
+    n_general=typer.Option("--general", min=0, help="General pairs beside them."),
+    n_made=typer.Option("--made", min=0, help="Pairs made by rule of the claims' passages."),
+    answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
+    n_taught=typer.Option("--taught", min=0, help="Pairs that nobody labelled, as --teacher reads them."),
+    n_first=typer.Option("--first", min=0, help="Short general pairs, seen before all others."),
+    seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
+)
+def verifier(
+    ctx: typer.Context,
+    sources: VerifierSources,
+    out: Out,
+    pairs: Annotated[
+        list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
+    ] = None,
+    frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
+    rank: Annotated[
+        int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
+    ] = 0,
+    base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
+    teacher: Annotated[str, typer.Option(help="Larger verifier that reads the --taught pairs; not of this fold.")] = "",
+    stop_after: Annotated[int | None, STOP_AFTER] = None,
+) -> None:
+    """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
+    wait_passively()
+    with stderr().status("Reading claims and pairs"):
+        sources = replace(sources, pairs=tuple(pairs or ()))
+        first, (train, held_out) = gather_first(sources), gather_claims(sources)
+        unlabelled = gather_unlabelled(sources) if teacher else []
+    if unlabelled:
+        steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
+        train += chain.from_iterable(tracked(steps, -(-len(unlabelled) // PER_STEP), "Teaching"))
+    stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
+    training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
+    last = shown_training(train_nli(training, train, held_out, out, first))
+    card = verifier_card(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
+    write_card(out, card)
+    stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
+
+
+def shown_training(reports: Iterable[Reading | Progress]) -> Progress:
+    """The last report of a training, all of them shown in a bar."""
+    with progress_bar() as bar:
+        task = bar.add_task("Training", total=None)
+        for now in reports:
+            if isinstance(now, Reading):
+                bar.update(task, completed=now.done, total=now.total, description="Reading")
+                continue
+            last, figures = now, f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
+            bar.update(task, completed=now.step, total=now.steps, description=figures)
+            if now.held_out is not None:
+                stderr().print(f"step {now.step:,} of {now.steps:,}: {figures}, held-out accuracy {now.held_out:.4f}")
+    return last

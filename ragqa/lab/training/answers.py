@@ -1,0 +1,338 @@
+"""The answer selector: questions with labelled sentences gathered, a cross-encoder trained on them and measured.
+
+A question's sentences are learnt together, against the answer "none of them": the sentence that answers is to come
+first, and of a near miss no sentence is to come before "none". The folds are those of `ragqa.lab.claims`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ragqa.corpus.jsonl import read_json_lines
+from ragqa.corpus.obliqa import load_obliqa
+from ragqa.english.reading import read
+from ragqa.english.sentences import split_sentences
+from ragqa.errors import ModelError
+from ragqa.generation.direct.weighing import SCALE, heading_above, in_context
+from ragqa.lab.claims import ClaimedPassage, fold_of, read_claims
+from ragqa.lab.training.loop import (
+    WEIGHTS,
+    Progress,
+    Training,
+    TrainingRun,
+    batches_of_epoch,
+    export_classifier,
+    load_classifier,
+    stamp_of,
+    trains_in_bf16,
+)
+from ragqa.lab.training.model_folder import ModelCard, settings_of
+from ragqa.lab.training.reranker import LABELS, logits_of
+from ragqa.models import fingerprint, resolve_model
+from ragqa.models.inference.pair_encoding import PairEncoder
+from ragqa.models.inference.torch_engine import load_tokenizer
+from ragqa.retrieval.reranker import KIND
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+OWN = 4  # sentences of a question's own passage: those that answer, and the others nearest in words
+OWN_OF_SQUAD = 3
+NEAREST = 14  # sentences of other passages that are looked at
+FOREIGN = 4  # of them that are kept to draw from
+ALIKE = 0.6  # of the words of two sentences: they may answer the same
+WITH_HEADING = 0.6  # chance that the model sees what stands above a sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSources:
+    """What to train on; ``fold`` (0 to 4) is held out, None trains on all."""
+
+    claims: Path  # claims.jsonl
+    documents: Path | None = None  # ObliQA's, for the headings above the claims' passages
+    squad: Path | None = None  # JSON lines of {question, title, context, answerable, answers}
+    without: Path | None = None  # JSON lines of questions that must not be learnt
+    fold: int | None = None
+    passes: int = 2  # over the claims' questions, each with sentences drawn anew
+    n_squad: int = 1_000  # questions, drawn at random
+    n_foreign: int = 2  # sentences of other passages beside a question's own
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledQuestion:
+    """A question and sentences, each as the model reads it, and whether it answers."""
+
+    question: str
+    sentences: tuple[str, ...]
+    answers: tuple[bool, ...]
+
+    @property
+    def n_chars(self) -> int:
+        """Stands for the length in tokens when batches are made."""
+        return len(self.question) + max(map(len, self.sentences))
+
+
+@dataclass(slots=True)
+class _Asked:
+    question: str
+    sentences: tuple[str, ...]
+    answers: tuple[bool, ...]
+    heading: str
+    is_claimed: bool
+    foreign: list[tuple[str, str]] = field(default_factory=list)  # (sentence, heading) of other passages
+
+    @property
+    def as_read(self) -> LabelledQuestion:
+        texts = tuple(in_context(text, self.heading) for text in self.sentences)
+        return LabelledQuestion(self.question, texts, self.answers)
+
+
+def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], list[LabelledQuestion]]:
+    """(questions to train on; those of the fold held out, with all sentences of their passage). Raises CorpusError."""
+    chance = random.Random(sources.seed)
+    headings = _headings(sources.documents) if sources.documents else {}
+    learnt: list[_Asked] = []
+    held_out: list[LabelledQuestion] = []
+    for passage in read_claims(sources.claims):
+        asked = list(_of_claims(passage, passage.title or headings.get(passage.id, "")))
+        if fold_of(passage.id) == sources.fold:
+            held_out += (one.as_read for one in asked)
+        else:
+            learnt += asked
+    squad = list(_of_squad(sources, chance)) if sources.squad else []
+    _find_foreign([*learnt, *squad])
+    train = [_drawn(one, sources.n_foreign, chance) for _ in range(sources.passes) for one in learnt]
+    return [*train, *(_drawn(one, max(0, sources.n_foreign - 1), chance) for one in squad)], held_out
+
+
+def _headings(documents: Path) -> dict[str, str]:
+    """What stands above each passage of these ObliQA documents, by its id among the claims."""
+    return {f"adgm:{one.passage_id}": heading_above("", one.section) for one in load_obliqa(documents)}
+
+
+def _of_claims(passage: ClaimedPassage, heading: str) -> Iterator[_Asked]:
+    for question in passage.questions:
+        answers = tuple(question.answerable and n in question.sentences for n in range(len(passage.sentences)))
+        yield _Asked(question.text, passage.sentences, answers, heading, is_claimed=True)
+
+
+def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Asked]:
+    """Each with the sentence that answers, as words tell it, and no other that holds the same answer."""
+    left_out = {str(row["question"]) for row in _rows(sources.without)} if sources.without else set()
+    rows = [row for row in _rows(sources.squad) if row["question"] not in left_out]
+    for row in chance.sample(rows, min(sources.n_squad, len(rows))):
+        texts = [span.text for span in split_sentences(row["context"])]
+        holding = [n for n, text in enumerate(texts) if any(answer in text for answer in row["answers"])]
+        words = read(row["question"]).content
+        shared = [len(words & read(text).content) for text in texts]
+        if row["answerable"] != bool(holding):
+            continue
+        right = max(holding, key=shared.__getitem__) if holding else -1
+        places = [n for n in range(len(texts)) if n == right or n not in holding]
+        places = sorted(places, key=lambda n: (n != right, -shared[n]))[:OWN_OF_SQUAD]
+        heading = row["title"].replace("_", " ")
+        answers = tuple(n == right for n in places)
+        yield _Asked(row["question"], tuple(texts[n] for n in places), answers, heading, is_claimed=False)
+
+
+def _rows(file: Path | None) -> Iterator[dict[str, Any]]:
+    return (item.values for item in read_json_lines(file, file.name)) if file else iter(())
+
+
+def _find_foreign(questions: Sequence[_Asked]) -> None:
+    """Gives each question the sentences nearest to it, by rare words, among those of other passages."""
+    pool = list(dict.fromkeys((text, one.heading) for one in questions for text in one.sentences))
+    stems = [read(text).content for text, _ in pool]
+    holding: dict[str, list[int]] = defaultdict(list)
+    for place, known in enumerate(stems):
+        for stem in known:
+            holding[stem].append(place)
+    for one in questions:
+        own = {text: read(text).content for text in one.sentences}
+        nearness: dict[int, float] = defaultdict(float)
+        for stem in sorted(read(one.question).content):
+            for place in holding[stem]:
+                nearness[place] += math.log(len(pool) / len(holding[stem])) / (8 + len(stems[place]))
+        for place in sorted(nearness, key=lambda n: (-nearness[n], n))[:NEAREST]:
+            alike = any(len(stems[place] & other) > ALIKE * len(stems[place]) for other in own.values())
+            if pool[place][0] not in own and not alike and len(one.foreign) < FOREIGN:
+                one.foreign.append(pool[place])
+                own[pool[place][0]] = stems[place]
+
+
+def _drawn(asked: _Asked, n_foreign: int, chance: random.Random) -> LabelledQuestion:
+    """A few of its sentences, now with what stands above them and now without."""
+    words = read(asked.question).content
+    near = [len(words & read(text).content) + 2 * chance.random() for text in asked.sentences]
+    places = sorted(range(len(near)), key=lambda n: (not asked.answers[n], -near[n]))[:OWN]
+    heading = asked.heading if chance.random() < WITH_HEADING else ""
+    foreign = chance.sample(asked.foreign, min(n_foreign, len(asked.foreign)))
+    texts = [in_context(asked.sentences[n], heading) for n in places]
+    texts += [in_context(text, above if chance.random() < WITH_HEADING else "") for text, above in foreign]
+    answers = (*(asked.answers[n] for n in places), *(False for _ in foreign))
+    return LabelledQuestion(asked.question, tuple(texts), answers)
+
+
+def questions_sha256(questions: Sequence[LabelledQuestion]) -> str:
+    """Of texts and labels, in their order."""
+    digest = hashlib.sha256()
+    for one in questions:
+        digest.update(json.dumps([one.question, one.sentences, one.answers]).encode())
+    return digest.hexdigest()
+
+
+# Training ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswersTraining(Training):
+    """How to train. Defaults are those that paid in trials on two processor cores."""
+
+    base: str  # a cross-encoder of one output: a folder
+    words: str = "nli-minilm-l6"  # whose word embeddings it gets, of the same vocabulary, to share them when packed
+    epochs: int = 1
+    batch_size: int = 8  # questions
+    learning_rate: float = 4e-5
+    warmup_steps: int = 80
+    max_tokens: int = 112  # of a pair; the longer text is cut first
+    dropout: float = 0.1
+    frozen_layers: int = 2
+    checkpoint_every: int = 100
+
+
+def train_answers(
+    training: AnswersTraining, questions: Sequence[LabelledQuestion], held_out: Sequence[LabelledQuestion], out: Path
+) -> Iterator[Progress]:
+    """Trains in ``out`` and writes the weights when done; resumes at its checkpoint as `train_nli` does.
+
+    Raises ModelError where the base is no cross-encoder of one output, or the word embeddings are of another shape.
+    """
+    base, words = resolve_model(training.base, KIND), resolve_model(training.words)
+    model = load_classifier(
+        base, LABELS, dropout=training.dropout, seed=training.seed, frozen_layers=training.frozen_layers
+    )
+    _share_words(model, words)
+    encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
+    base_sha256 = fingerprint(base)
+    bf16 = trains_in_bf16(model, base_sha256)
+    steps = training.epochs * -(-len(questions) // training.batch_size)
+    stamp = stamp_of(asdict(training), base_sha256, fingerprint(words), questions_sha256(questions))
+    run = TrainingRun(model, training, steps, out, stamp)
+
+    def batches() -> Iterator[list[LabelledQuestion]]:
+        for epoch in range(training.epochs):
+            yield from batches_of_epoch(questions, training.batch_size, training.seed * 1000 + epoch)
+
+    yield from run.train(
+        islice(batches(), run.done, None),
+        partial(_loss, model, encoder, bf16),
+        partial(export_classifier, model, base, out, KIND),
+        partial(_held_out, model, encoder, held_out, bf16) if held_out else None,
+    )
+
+
+def _share_words(model: PreTrainedModel, words: Path) -> None:
+    import torch
+    from safetensors.numpy import load_file
+
+    found = [tensor for name, tensor in load_file(words / WEIGHTS).items() if name.endswith("word_embeddings.weight")]
+    embeddings: Any = model.get_input_embeddings()
+    if len(found) != 1 or found[0].shape != tuple(embeddings.weight.shape):
+        shapes = ", ".join(str(tensor.shape) for tensor in found) or "none"
+        msg = f"expected word embeddings of shape {tuple(embeddings.weight.shape)} in {words}, found {shapes}; "
+        msg += "name weights of the same vocabulary and width"
+        raise ModelError(msg)
+    embeddings.weight.data.copy_(torch.from_numpy(found[0].astype(np.float32)))
+
+
+def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Sequence[LabelledQuestion]) -> torch.Tensor:
+    """Each sentence's own answer, and half of each question's sentence among all and "none", whose logit is 0."""
+    import torch
+    from torch.nn import functional
+
+    pairs = [(one.question, text) for one in batch for text in one.sentences]
+    logits = SCALE * logits_of(model, encoder, pairs, bf16=bf16)
+    answers = torch.tensor([answer for one in batch for answer in one.answers], device=logits.device)
+    lists, start = [], 0
+    for one in batch:
+        end = start + len(one.answers)
+        among = torch.cat([logits.new_zeros(1), logits[start:end]])
+        right = answers[start:end].any()
+        wanted = torch.logsumexp(logits[start:end][answers[start:end]], 0) if right else logits.new_zeros(())
+        lists.append(torch.logsumexp(among, 0) - wanted)
+        start = end
+    return functional.binary_cross_entropy_with_logits(logits, answers.float()) + 0.5 * torch.stack(lists).mean()
+
+
+def _held_out(model: PreTrainedModel, encoder: PairEncoder, questions: Sequence[LabelledQuestion], bf16: bool) -> float:
+    """The area under the curve of answered questions against near misses."""
+    import torch
+
+    scores = []
+    with torch.inference_mode():
+        for one in questions:
+            pairs = [(one.question, text) for text in one.sentences]
+            scores.append(logits_of(model, encoder, pairs, bf16=bf16, is_training=False).tolist())
+    return measures(questions, scores).auc
+
+
+def answers_card(
+    name: str, training: AnswersTraining, questions: Sequence[LabelledQuestion], last: Progress, command: str
+) -> ModelCard:
+    """The card of weights trained on ``questions``; ``last`` is the training's last report."""
+    held_out = "not measured" if last.held_out is None else f"{last.held_out:.3f}"
+    n_sentences = sum(len(one.answers) for one in questions)
+    return ModelCard(
+        title=f"{name}: does a sentence answer a question?",
+        use="A cross-encoder of one output over (question, sentence with what stands above it): half its logit is the "
+        "log odds that the sentence answers. The direct answer chooses and refuses by it. English only.",
+        figures=[("what", "figure"), ("AUC, answerable against near miss, on the fold held out", held_out)],
+        figures_note="Measure exactly these weights: `ragqa eval answering`.",
+        data=f"{len(questions):,} questions with {n_sentences:,} sentences, {last.step:,} steps from `{training.base}` "
+        f"(weights {fingerprint(resolve_model(training.base))[:12]}). Settings: {settings_of(training)}.",
+        further="Questions are those of `RAGQA_DATA/claims`, written for this project, and of SQuAD 2.0 (CC BY-SA "
+        "4.0). No sentence is stored in the weights' folder.",
+        command=command,
+        seed=training.seed,
+    )
+
+
+# Measuring ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersReport:
+    """What scores of sentences are worth: shares and an area under a curve, in [0, 1]; NaN where nothing was asked."""
+
+    first: float  # of the answered questions with several sentences, one that answers comes first
+    n_first: int
+    auc: float  # the best sentence of an answered question before that of another
+    n: int
+
+
+def measures(questions: Sequence[LabelledQuestion], scores: Sequence[Sequence[float]]) -> AnswersReport:
+    """``scores`` of each question's sentences, in their order."""
+    several = [
+        one.answers[max(range(len(found)), key=found.__getitem__)]
+        for one, found in zip(questions, scores, strict=True)
+        if any(one.answers) and len(one.answers) > 1
+    ]
+    best = np.array([max(found) for found in scores])
+    answered = np.array([any(one.answers) for one in questions])
+    ahead = best[answered][:, None] - best[~answered][None, :]
+    auc = float(((ahead > 0) + 0.5 * (ahead == 0)).mean()) if ahead.size else float("nan")
+    return AnswersReport(float(np.mean(several)) if several else float("nan"), len(several), auc, len(questions))

@@ -1,0 +1,125 @@
+"""What the answer selector learns from, how it is measured, and a run that is killed and resumed."""
+
+import gzip
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from ragqa.errors import ModelError
+from ragqa.lab.claims import fold_of
+from ragqa.lab.training.answers import (
+    AnswerSources,
+    AnswersTraining,
+    LabelledQuestion,
+    gather_questions,
+    measures,
+    questions_sha256,
+    train_answers,
+)
+from ragqa.lab.training.loop import WEIGHTS
+from tests.support.tiny_models import tensors_of, write_trainable
+
+VOCABULARY = "a firm keeps records it them for six years fees are due in may how long kept who reads the".split()
+SENTENCES = ["A firm keeps records.", "It keeps them for six years.", "Fees are due in May."]
+QUESTIONS = [
+    {"text": "How long are records kept?", "answerable": True, "sentences": [1], "short": "six years"},
+    {"text": "Who reads the records?", "answerable": False, "near": "readers"},
+]
+
+
+def row(n):
+    common = {"corpus": "wikipedia", "title": "Records", "sentences": SENTENCES, "claims": [], "writer": "t"}
+    return {"id": f"hotpot:{n}", "questions": QUESTIONS, **common}
+
+
+@pytest.fixture
+def claims(tmp_path):
+    file = tmp_path / "claims.jsonl"
+    file.write_text("\n".join(json.dumps(row(n)) for n in range(20)))
+    return file
+
+
+def test_a_near_miss_has_no_sentence_that_answers_and_a_fold_is_held_out_whole(claims):
+    train, held_out = gather_questions(AnswerSources(claims=claims, fold=2, passes=1))
+    n_held = sum(fold_of(f"hotpot:{n}") == 2 for n in range(20))
+    assert (len(held_out), len(train)) == (2 * n_held, 2 * (20 - n_held))
+    assert {one.answers for one in held_out} == {(False, True, False), (False, False, False)}
+    assert held_out[0].sentences[0] == "Records: A firm keeps records."
+    for one in train:
+        right = [text.rpartition(": ")[2] for text, answers in zip(one.sentences, one.answers, strict=True) if answers]
+        assert right == ([SENTENCES[1]] if one.question == QUESTIONS[0]["text"] else [])
+
+
+def test_sentences_of_other_passages_stand_beside_a_questions_own(claims):
+    other = {**row(90), "title": "Registers", "sentences": ["A bank reads and keeps records of complaints."]}
+    claims.write_text(
+        "\n".join(map(json.dumps, [row(1), {**other, "questions": []}, {**other, "questions": QUESTIONS[1:]}]))
+    )
+    train, _ = gather_questions(AnswerSources(claims=claims, passes=1, n_foreign=1))
+    foreign = [text for one in train[:2] for text in one.sentences if "bank" in text]
+    assert len(foreign) == 2
+    without, _ = gather_questions(AnswerSources(claims=claims, passes=1, n_foreign=0))
+    assert not any("bank" in text for one in without[:2] for text in one.sentences)
+
+
+def test_squad_gives_the_sentence_with_the_answer_and_leaves_out_what_must_not_be_learnt(claims, tmp_path):
+    context = "Gold is soft. It melts at 1,064 degrees."
+    rows = [
+        {"question": question, "title": "Gold", "context": context, "answerable": bool(answers), "answers": answers}
+        for question, answers in (("When does it melt?", ["1,064"]), ("Who found it?", []), ("Left out?", []))
+    ]
+    squad, without = tmp_path / "squad.jsonl.gz", tmp_path / "without.jsonl"
+    squad.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    without.write_text(json.dumps({"question": "Left out?"}))
+    claims.write_text(json.dumps({**row(1), "questions": []}))
+    train, _ = gather_questions(AnswerSources(claims=claims, squad=squad, without=without))
+    found = {one.question: dict(zip(one.sentences, one.answers, strict=True)) for one in train}
+    assert set(found) == {"When does it melt?", "Who found it?"}
+    assert [text.endswith("1,064 degrees.") for text, right in found["When does it melt?"].items() if right] == [True]
+    assert not any(found["Who found it?"].values())
+
+
+def test_the_same_seed_gathers_the_same(claims):
+    sources = AnswerSources(claims=claims)
+    assert questions_sha256(gather_questions(sources)[0]) == questions_sha256(gather_questions(sources)[0])
+    other = replace(sources, seed=2)
+    assert questions_sha256(gather_questions(sources)[0]) != questions_sha256(gather_questions(other)[0])
+
+
+def test_a_killed_run_resumes_to_the_same_weights_and_shares_the_word_embeddings(claims, tmp_path):
+    base, words = (write_trainable(tmp_path / name, VOCABULARY) for name in ("base", "words"))
+    weights = tensors_of(words / WEIGHTS)
+    (of_words,) = (name for name in weights if name.endswith("word_embeddings.weight"))
+    weights[of_words] = weights[of_words] + np.float32(1)
+    save_file(weights, words / WEIGHTS, metadata={"format": "pt"})
+    train, held_out = gather_questions(AnswerSources(claims=claims, fold=2))
+    training = AnswersTraining(base=str(base), words=str(words), frozen_layers=0, checkpoint_every=2, warmup_steps=1)
+    *_, last = train_answers(training, train, held_out, tmp_path / "whole")
+    assert 0 <= last.held_out <= 1
+    run = train_answers(training, train, held_out, tmp_path / "killed")
+    next(report for report in run if report.step == 2)
+    run.close()
+    list(train_answers(training, train, held_out, tmp_path / "killed"))
+    whole, resumed = (tensors_of(tmp_path / folder / WEIGHTS) for folder in ("whole", "killed"))
+    assert all(np.allclose(whole[name], resumed[name], atol=2e-3) for name in whole)
+    (name,) = (name for name in whole if name.endswith("word_embeddings.weight"))
+    assert np.array_equal(whole[name], weights[of_words].astype(np.float16))
+
+
+def test_word_embeddings_of_another_width_are_refused(claims, tmp_path):
+    base = write_trainable(tmp_path / "base", VOCABULARY)
+    training = AnswersTraining(base=str(base), words="nli-minilm-l6", frozen_layers=0)
+    with pytest.raises(ModelError, match="expected word embeddings of shape"):
+        next(train_answers(training, [LabelledQuestion("a", ("b",), (True,))], [], tmp_path / "out"))
+
+
+def test_measures_are_of_the_first_sentence_and_of_the_best_ones():
+    answered = LabelledQuestion("a", ("x", "y"), (False, True))
+    near = LabelledQuestion("b", ("x", "y"), (False, False))
+    found = measures([answered, answered, near], [[0.1, 0.9], [0.4, 0.2], [0.3, 0.5]])
+    assert (found.first, found.n_first, found.auc, found.n) == (0.5, 2, pytest.approx(0.5), 3)
+    assert math.isnan(measures([near], [[0.1, 0.2]]).auc)
