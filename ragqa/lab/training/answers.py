@@ -87,7 +87,7 @@ class LabelledQuestion:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Candidates:
     question: str
     sentences: tuple[str, ...]
     answers: tuple[bool, ...]
@@ -105,7 +105,7 @@ def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], li
     """(questions to train on; those of the fold held out, with all sentences of their passage). Raises CorpusError."""
     chance = random.Random(sources.seed)
     headings = _headings(sources.documents) if sources.documents else {}
-    learnt: list[_Asked] = []
+    learnt: list[_Candidates] = []
     held_out: list[LabelledQuestion] = []
     for passage in read_claims(sources.claims):
         asked = list(_of_claims(passage, passage.title or headings.get(passage.id, "")))
@@ -124,13 +124,13 @@ def _headings(documents: Path) -> dict[str, str]:
     return {f"adgm:{one.passage_id}": heading_above("", one.section) for one in load_obliqa(documents)}
 
 
-def _of_claims(passage: ClaimedPassage, heading: str) -> Iterator[_Asked]:
+def _of_claims(passage: ClaimedPassage, heading: str) -> Iterator[_Candidates]:
     for question in passage.questions:
         answers = tuple(question.answerable and n in question.sentences for n in range(len(passage.sentences)))
-        yield _Asked(question.text, passage.sentences, answers, heading, is_claimed=True)
+        yield _Candidates(question.text, passage.sentences, answers, heading, is_claimed=True)
 
 
-def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Asked]:
+def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Candidates]:
     """Each with the sentence that answers, as words tell it, and no other that holds the same answer."""
     left_out = {str(row["question"]) for row in _rows(sources.without)} if sources.without else set()
     rows = [row for row in _rows(sources.squad) if row["question"] not in left_out]
@@ -146,14 +146,14 @@ def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Asked]
         places = sorted(places, key=lambda n: (n != right, -shared[n]))[:OWN_OF_SQUAD]
         heading = row["title"].replace("_", " ")
         answers = tuple(n == right for n in places)
-        yield _Asked(row["question"], tuple(texts[n] for n in places), answers, heading, is_claimed=False)
+        yield _Candidates(row["question"], tuple(texts[n] for n in places), answers, heading, is_claimed=False)
 
 
 def _rows(file: Path | None) -> Iterator[dict[str, Any]]:
     return (item.values for item in read_json_lines(file, file.name)) if file else iter(())
 
 
-def _find_foreign(questions: Sequence[_Asked]) -> None:
+def _find_foreign(questions: Sequence[_Candidates]) -> None:
     """Gives each question the sentences nearest to it, by rare words, among those of other passages."""
     pool = list(dict.fromkeys((text, one.heading) for one in questions for text in one.sentences))
     stems = [read(text).content for text, _ in pool]
@@ -174,7 +174,7 @@ def _find_foreign(questions: Sequence[_Asked]) -> None:
                 own[pool[place][0]] = stems[place]
 
 
-def _drawn(asked: _Asked, n_foreign: int, chance: random.Random) -> LabelledQuestion:
+def _drawn(asked: _Candidates, n_foreign: int, chance: random.Random) -> LabelledQuestion:
     """A few of its sentences, now with what stands above them and now without."""
     words = read(asked.question).content
     near = [len(words & read(text).content) + 2 * chance.random() for text in asked.sentences]
