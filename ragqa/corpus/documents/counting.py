@@ -3,34 +3,77 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, component, is_later, opens
-from ragqa.corpus.documents.model import Block, Unit, words_of
+from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, component, from_roman, is_later, opens
+from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
-COUNTED: Final = re.compile(r"([^\W\d_]{3,}) (\d{1,3}[a-z]?)")  # "Artikel 12"
+_COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title"
+    r"([^\W\d_]{3,}) (\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?=[^\Wa-z]|\W|$)"
+)
+_BARE: Final = re.compile(r"(\d{1,3}) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # headings that a source marks as such, or parts that a word numbers: it does so for all then
 
 
-def counting_words(blocks: Sequence[Block]) -> frozenset[str]:
-    """Words that number parts as "Article" does, in any language: alone with numbers that rise, or begin anew."""
-    by_word: dict[str, list[tuple[int, str]]] = {}
+def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, bare numbers that texts begin with told from them where they count on: "1 Keepers …", "2 Boats …"."""
+    blocks = list(blocks)
+    run: list[int] = []
+    numbered: set[int] = set()
+    for n, block in enumerate(blocks):
+        found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
+        if found and (int(found[1]) == len(run) + 1 or found[1] == "1"):
+            run = [*run, n] if found[1] != "1" else [n]
+            numbered.update(run if len(run) >= MARKED else ())
+    for n, block in enumerate(blocks):
+        label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
+        yield replace(block, label=label, text=text) if label else block
+
+
+def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
+    """Words that number parts as "Article" does, in any language, and the style of each: their numbers rise, or begin anew.
+
+    They stand alone with their number, or in headings that the source marks; words of parts also before a sentence.
+    """
+    by_word: dict[str, list[tuple[int, Value]]] = {}
     for block in blocks:
-        if found := COUNTED.fullmatch(block.text):
-            by_word.setdefault(found[1], []).append(component(found[2]))
-    return frozenset(
-        word
-        for word, rise in by_word.items()
-        if len({*rise}) >= MARKED and all(one < other or other == rise[0] for one, other in pairwise(rise))
-    )
+        if found := counted(block):
+            by_word.setdefault(found[0].printed.split()[0], []).append((block.level, found[0].value))
+    words = {
+        word: min(level for level, _ in held)
+        for word, held in by_word.items()
+        if len({value for _, value in held}) >= MARKED
+        and all(one < other or other == held[0][1] for (_, one), (_, other) in pairwise(held))
+    }
+    deepest = max(words.values(), default=0)
+    return {
+        word: word.lower() if word.lower() in RANKS else "article" if level == deepest else "section"
+        for word, level in words.items()
+    }
+
+
+def counted(block: Block, styles: Mapping[str, str] = {}) -> tuple[Step, str] | None:
+    """The number that a word before it makes of a block, and the text behind; None where it may be a sentence's."""
+    found = _COUNTED.match(block.text)
+    if not found or block.label or (styles and found[1] not in styles):
+        return None
+    text = block.text[found.end() :]
+    marked = block.kind == "heading" and 0 < block.level < BOLD_LEVEL and not block.place.startswith("page=")
+    if text and not marked and found[1].lower() not in RANKS:
+        return None
+    number = from_roman(found[2]) if found[2].isupper() else 0
+    value = ((number, ""),) if number else tuple(map(component, found[2].split(".")))
+    return Step(f"{found[1]} {found[2]}", styles.get(found[1], ""), value), text
 
 
 def whole_value(unit: Unit) -> Value:
-    """A unit's value as the beginning of dotted numbers: of "4." (4, ""), of "D." (0, "D")."""
-    if unit.style in {DOTTED, "1."}:
+    """A unit's value as the beginning of dotted numbers: of "4." and "Principle 4" (4, ""), of "D." (0, "D")."""
+    own_word = unit.style in RANKS and unit.label.split()[0].lower() not in RANKS
+    if unit.style in {DOTTED, "1."} or own_word:
         return unit.value
     return (component(unit.label.rstrip(".")),) if unit.style == "A." else ()
 

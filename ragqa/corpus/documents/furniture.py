@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
@@ -103,6 +104,33 @@ def leaves_of(root: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], sk
     return found
 
 
+def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[HtmlElement]]:
+    """Numbers in columns of their own, and headings that no element marks: what zones of several texts hold throughout.
+
+    Headings are a few words each, no sentence, all different, and something else follows each.
+    """
+    by_zone: dict[Zone, list[tuple[Leaf, bool]]] = {}
+    for leaf, after in zip_longest(leaves, leaves[1:]):
+        if leaf.zone and leaf.element.tag not in _HEADINGS:
+            by_zone.setdefault(leaf.zone, []).append((leaf, after is not None and after.zone != leaf.zone))
+    found: tuple[set[HtmlElement], set[HtmlElement]] = (set(), set())
+    for pairs in by_zone.values():
+        held = [leaf for leaf, _ in pairs]
+        if len({leaf.text for leaf in held}) < _LEAST_PAGES:
+            continue
+        if all(is_label(leaf.text) for leaf in held):
+            found[0].update(leaf.element for leaf in held)
+        elif all(followed and _names(leaf) for leaf, followed in pairs):
+            found[1].update(leaf.element for leaf in held)
+    return found
+
+
+def _names(leaf: Leaf) -> bool:
+    """Whether a paragraph may be a heading: a few words that begin large and end no sentence."""
+    few = leaf.text[:1].isupper() and len(leaf.text.split()) <= _SHORT // 2 and not leaf.n_linked
+    return few and leaf.element.tag in {"p", "div"} and leaf.text[-1].isalpha()
+
+
 def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[HtmlElement, str]:
     """The outermost elements that are furniture, and the words of each. ``place`` is of pages beside this one."""
     gone = {
@@ -118,7 +146,8 @@ def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[H
     below: dict[HtmlElement, list[Leaf]] = {}
     for stays in (True, False):
         for leaf in leaves:
-            if (leaf.element not in gone and leaf.element.tag not in _HEADINGS) is stays:
+            alone = leaf.element not in gone and (leaf.element.tag not in _HEADINGS or is_label(leaf.text))
+            if alone is stays:
                 element = leaf.element
                 while element is not None and element not in kept:
                     if stays:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.furniture import DATE, Zones, furniture_of, leaves_of
+from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
     LONGEST_NAME,
@@ -61,8 +60,9 @@ _FURNITURE: Final = re.compile(
 _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
+_NO_COLUMN: Final = frozenset(("p", "li", *(f"h{n}" for n in range(1, 7))))
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
-_MARKED: Final = re.compile(r"^\(\s*(\w{1,3})\s*\)")  # before a footnote
+_MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_WAITING: Final = 2**24  # bytes of pages that are kept until they are asked for
 _MAX_DEPTH: Final = 200  # of elements within elements
@@ -193,6 +193,7 @@ class _WebPage:
                 marked += is_marked(element)
         self.shows_counters = marked * 2 <= items  # else numbers are typed into the items, and a style hides the list's
         self.leaves = leaves_of(main, self.holds_blocks, _UNSEEN)
+        self.numbers, self.headings = columns_and_headings(self.leaves)
 
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
@@ -234,12 +235,13 @@ class _Walk:
         if depth > _MAX_DEPTH:
             self.parsed.leave_out("too deeply nested", _shown(element))
             return
-        column = self._column(element)
+        numbers = self._numbers(element)
         inline: list[str] = [element.text or ""]
         for child in element:
             tag = child.tag if isinstance(child.tag, str) else ""
-            if child is column:
-                label = clean_line(text_of(child))
+            if child in numbers or child in self.page.numbers:
+                self._flush(inline, label, indent, last=True)
+                label = text_of(child)
             elif child in self.page.furniture:
                 label = self._flush(inline, label, indent)
                 self._furniture(child)
@@ -256,18 +258,22 @@ class _Walk:
             else:
                 self._inline(child, inline)
             inline.append(child.tail or "")
-        self._flush(inline, label, indent)
+        self._flush(inline, label, indent, last=has_text(element))
 
-    def _column(self, element: HtmlElement) -> HtmlElement | None:
-        """The first of two children where it holds a number alone and the other one what is numbered."""
+    def _numbers(self, element: HtmlElement) -> Sequence[HtmlElement]:
+        """The children that hold a number alone, or a term, each before the one that holds what it stands for."""
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
-            return None
+            return ()
+        if element.tag == "dl":
+            return [child for child in element.iterchildren("dt") if has_text(child)]
         shown = (child for child in element if has_text(child) and child not in self.page.furniture)
-        filled = list(islice(shown, 3))
-        if len(filled) != 2 or filled[0].tag in {"p", "li", *(f"h{n}" for n in range(1, 7))}:
-            return None
-        first: HtmlElement = filled[0]
-        return first if is_label(text_of(first)) and not (first.tail or "").strip() else None
+        numbers = []
+        for first in shown:
+            other = next(shown, None)
+            if other is None or first.tag in _NO_COLUMN or (first.tail or "").strip() or not is_label(text_of(first)):
+                return ()
+            numbers.append(first)
+        return numbers
 
     def _furniture(self, element: HtmlElement) -> None:
         """Dates beside a rule say from when it stands so; the rest is gone."""
@@ -288,7 +294,7 @@ class _Walk:
             self.parsed.leave_out("heading of notes", text_of(element))
         elif re.fullmatch(r"h[1-6]", tag):
             self._add(text_of(element), "heading", label, int(tag[1]), indent)
-        elif tag == "p" and is_bold(element):
+        elif element in self.page.headings or (tag == "p" and is_bold(element)):
             self._add(text_of(element), "heading", label, BOLD_LEVEL, indent)
         elif tag in _LISTS:
             for number, item in items_of(element, tag):
@@ -334,14 +340,16 @@ class _Walk:
             self.anchor = element.get("id") or element.get("name") or ""
         inline.append("".join(pieces_of(element)))
 
-    def _flush(self, inline: list[str], label: str, indent: float) -> str:
-        """Adds the waiting words as paragraphs; gives back the label where there were none."""
+    def _flush(self, inline: list[str], label: str, indent: float, *, last: bool = False) -> str:
+        """Adds the waiting words as paragraphs, or what is ``last`` the label alone; gives back one that still waits."""
         lines = [clean_line(line) for line in "".join(inline).split("\n\n")]
         inline.clear()
         for line in lines:
             if line:
                 self._add(line, "text", label, 0, indent)
                 label = ""
+        if last and label:
+            self._add("", "text", label, 0, indent)
         return label
 
     def _add(self, text: str, kind: Kind, label: str, level: int, indent: float) -> None:
@@ -356,7 +364,9 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
         return ""
     if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
-        return "navigation, form or embedded object"
+        holds = tag == "form" and _n_chars(element) >= _MOST * whole
+        names = tag == "button" and element.getparent().tag in {*_NO_COLUMN, "summary"}
+        return "" if holds or names else "navigation, form or embedded object"
     if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
         return "link to its own heading"
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
@@ -365,7 +375,7 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    if _is_furniture(element.get("class") or "") and _n_chars(element) < _MOST * whole:
+    if _is_furniture(f"{element.get('class') or ''} {element.get('id') or ''}") and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
 

@@ -30,9 +30,11 @@ _WORD = re.compile(
     rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
+_SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")
+_BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # that a rule is cited with: "PRIN 2.1.1"
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
 _ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
-_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|\(|(?<=\))[A-Z][a-z])")
+_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])")
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # of a heading with its title
@@ -127,10 +129,10 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
         return (Step(found[1], GUIDANCE, ((0, ""),)),), text[found.end() :]
     if bare and (found := _ONLY_ONE.match(text)):
         return (Step(found[1], found[1].lower(), ((0, ""),)),), text[found.end(1) :].lstrip(" :–—-\t")
-    first = _word(text) or _dotted(text) or _number(text, bare=bare)
+    first = _word(text) or _sign(text) or _dotted(text, bare=bare) or _number(text, bare=bare)
     if first:
         steps.append(first[0])
-        place = first[1]
+        place = first[1] + bool(re.match("[–—]\\(", text[first[1] :]))  # "14.—(1) A keeper …"
     while len(steps) < _MOST_STEPS and (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
         begins = any(opens(value) for _, value in step.readings())
         if steps and not begins and text[place - 1].isspace():
@@ -154,11 +156,22 @@ def _word(text: str) -> tuple[Step, int] | None:
     return Step(printed, found[1].lower(), (value,)), found.end()
 
 
-def _dotted(text: str) -> tuple[Step, int] | None:
-    found = _DOTTED.match(text)
+def _sign(text: str) -> tuple[Step, int] | None:
+    found = _SIGN.match(text)
     if not found:
         return None
-    return Step(found[1], DOTTED, tuple(component(piece) for piece in found[1].split("."))), _behind(text, found.end())
+    value = tuple(map(component, found[1].split(".")))
+    return Step(f"§ {found[1]}", DOTTED if len(value) > 1 else "article", value), _behind(text, found.end())
+
+
+def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
+    book = _BOOK.match(text) if bare else None
+    start = book.end() if book else 0
+    found = _DOTTED.match(text, start)
+    if not found:
+        return None
+    value = tuple(map(component, found[1].split(".")))
+    return Step(text[: found.end(1)], DOTTED, value), _behind(text, found.end())
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
@@ -181,7 +194,10 @@ def _step(before: str, text: str, after: str) -> Step | None:
     styles = f"{before}{letter}{after}", f"{before}{'i' if text.islower() else 'I'}{after}"
     if len(set(lowered)) == 1 and len(text) < 4:
         value = ((26 * (len(text) - 1) + ord(lowered[0]) - 96, ""),)
-        return Step(printed, styles[0], value, (styles[1], ((as_roman, ""),)) if as_roman else None)
+        inserted = (styles[0], ((ord(lowered[0]) - 96, text[1:]),)) if len(text) == 2 else None  # "(aa)" behind "(a)"
+        return Step(printed, styles[0], value, (styles[1], ((as_roman, ""),)) if as_roman else inserted)
+    if len(text) == 2 and before and not as_roman:  # "(ba)" behind "(b)"
+        return Step(printed, styles[0], ((ord(lowered[0]) - 96, text[1:]),))
     return Step(printed, styles[1], ((as_roman, ""),)) if as_roman else None
 
 

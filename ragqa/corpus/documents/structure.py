@@ -13,14 +13,13 @@ from dataclasses import replace
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.counting import COUNTED, MARKED, counting_words, number_under, tell_apart, whole_value
+from ragqa.corpus.documents.counting import MARKED, counted, counted_on, counting_words, number_under, tell_apart, whole_value
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
     RANKS,
     Step,
     Value,
-    component,
     follows,
     is_later,
     opens,
@@ -39,7 +38,7 @@ _NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
-    blocks = list(blocks)
+    blocks = list(counted_on(blocks))
     marked = (block.kind == "heading" and block.level > 0 and not _is_of_page(block) for block in blocks)
     builder = _Builder(marks_headings=sum(marked) >= MARKED)
     builder.counted = counting_words(blocks)
@@ -90,7 +89,7 @@ class _Builder:
     def __init__(self, *, marks_headings: bool) -> None:
         self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
-        self.counted: frozenset[str] = frozenset()  # words that number the document's parts
+        self.counted: dict[str, str] = {}  # words that number the document's parts
         self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
@@ -106,8 +105,8 @@ class _Builder:
         steps, text = read_block(block)
         if block.label and not steps:
             block = replace(block, text=text, label="")
-        if not steps and (found := COUNTED.fullmatch(block.text)) and found[1] in self.counted:
-            steps, text = (Step(block.text, "article", (component(found[2]),)),), ""
+        if not steps and self.counted and (found := counted(block, self.counted)):
+            steps, text = (found[0],), found[1]
         if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
             if self._is_titled_by(block):
                 self._entitle(block)
@@ -147,7 +146,7 @@ class _Builder:
     def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
         """Whether a bare number or an initial neither opens a list nor goes on with one: "12 USC", "T. S. Eliot"."""
         step = steps[0]
-        if block.label or step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.", step.printed):
+        if block.label or step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
             return False
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not any(
