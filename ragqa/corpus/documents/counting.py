@@ -13,7 +13,8 @@ from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, 
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title"
-    r"([^\W\d_]{3,}) (\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?=[^\Wa-z]|\W|$)"
+    r"([^\W\d_]{3,}) (\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
+    r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(\d{1,3}) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # headings that a source marks as such, or parts that a word numbers: it does so for all then
@@ -35,9 +36,10 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
-    """Words that number parts as "Article" does, in any language, and the style of each: their numbers rise, or begin anew.
+    """Words that number parts as "Article" does, in any language, and the style of each.
 
-    They stand alone with their number, or in headings that the source marks; words of parts also before a sentence.
+    Their numbers rise, or begin anew. They stand alone with their number, or in headings that the source marks; words
+    of parts also before a sentence.
     """
     by_word: dict[str, list[tuple[int, Value]]] = {}
     for block in blocks:
@@ -56,7 +58,7 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
     }
 
 
-def counted(block: Block, styles: Mapping[str, str] = {}) -> tuple[Step, str] | None:
+def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step, str] | None:
     """The number that a word before it makes of a block, and the text behind; None where it may be a sentence's."""
     found = _COUNTED.match(block.text)
     if not found or block.label or (styles and found[1] not in styles):
@@ -67,7 +69,7 @@ def counted(block: Block, styles: Mapping[str, str] = {}) -> tuple[Step, str] | 
         return None
     number = from_roman(found[2]) if found[2].isupper() else 0
     value = ((number, ""),) if number else tuple(map(component, found[2].split(".")))
-    return Step(f"{found[1]} {found[2]}", styles.get(found[1], ""), value), text
+    return Step(f"{found[1]} {found[2]}", (styles or {}).get(found[1], ""), value), text
 
 
 def whole_value(unit: Unit) -> Value:

@@ -77,6 +77,7 @@ class _Reading:
         self._numbering = numbering
         self._styles = {style.get(f"{W}styleId"): style for style in document.styles.element.findall(f"{W}style")}
         self._n_paragraphs = 0
+        self._printed_numbers: dict[Any, str] = {}  # by paragraph: each counts once
         self._notes: dict[tuple[str, str], Block] = {}  # by kind and id, until they are called
         self._n_notes = dict.fromkeys(_NOTES.values(), 0)
 
@@ -183,6 +184,7 @@ class _Reading:
                     place = str(self._numbering.by_style[style][1])
         level = int(place) if place and place.isdigit() else 0
         known = self._numbering.level(number_id, level) if number_id and number_id != "0" else None
+        known = None if self._is_gone(paragraph) else known
         indent = next((left for found in (paragraph, *chain) if (left := indent_of(found)) is not None), None)
         if known is None or number_id is None:
             return "", max(indent or 0.0, OUTERMOST), 0.0
@@ -190,12 +192,19 @@ class _Reading:
         left = own if own is not None else known.indent or indent or 0.0
         hangs = indent_of(paragraph, "hanging")
         margin = left - (hangs if hangs is not None else known.hanging)
-        return self._numbering.next(number_id, level), max(left, OUTERMOST), max(margin, 0.0)
+        if paragraph not in self._printed_numbers:
+            self._printed_numbers[paragraph] = self._numbering.next(number_id, level)
+        return self._printed_numbers[paragraph], max(left, OUTERMOST), max(margin, 0.0)
+
+    def _is_gone(self, paragraph: Any) -> bool:  # noqa: ANN401
+        """Whether a tracked change takes the paragraph out, with its mark."""
+        marks = (paragraph.find(f"{W}pPr/{W}rPr/{W}{name}") is not None for name in ("del", "moveFrom"))
+        return any(marks) and not _text(paragraph).strip()
 
     def _table(self, table: Any) -> None:  # noqa: ANN401
         rows = [[cell for cell in _children(row) if cell.tag == f"{W}tc"] for row in _rows(table)]
         first = self._n_paragraphs + 1
-        texts = [[clean_line(" ".join(map(_text, cell.iter(f"{W}p")))) for cell in row] for row in rows]
+        texts = self._cells(rows)
         filled = [row for row in texts if any(row)]
         if all(len(row) == 1 for row in rows):
             self._box(rows)
@@ -207,6 +216,28 @@ class _Reading:
             return
         self._n_paragraphs += sum(1 for _ in table.iter(f"{W}p"))
         self.parsed.add(Block(table_text(texts), "table", place=f"paragraph={first}"))
+
+    def _cells(self, rows: list[list[Any]]) -> list[list[str]]:
+        """The cells' words with their numbers; one that goes on from the row above says what that one does."""
+        texts: list[list[str]] = []
+        above: dict[int, str] = {}  # by column of the grid
+        for row in rows:
+            column, texts = 0, [*texts, []]
+            for cell in row:
+                text = clean_line(" ".join(map(self._printed, cell.iter(f"{W}p"))))
+                merged = cell.find(f"{W}tcPr/{W}vMerge")
+                if merged is not None and merged.get(f"{W}val") != "restart" and not text:
+                    text = above.get(column, "")
+                above[column] = text
+                texts[-1].append(text)
+                span = cell.find(f"{W}tcPr/{W}gridSpan")
+                column += int(span.get(f"{W}val")) if span is not None else 1
+        return texts
+
+    def _printed(self, paragraph: Any) -> str:  # noqa: ANN401
+        """A paragraph's words behind its number."""
+        label = self._number(paragraph, self._chain(_of(paragraph, "pStyle") or ""))[0]
+        return f"{'' if label in BULLETS else label} {_text(paragraph)}".strip()
 
     def _box(self, rows: list[list[Any]]) -> None:
         """Text in a frame: a note where it begins with its name, as "Practice Note: …", else text as any other."""

@@ -118,7 +118,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
         held = [leaf for leaf, _ in pairs]
         if len({leaf.text for leaf in held}) < _LEAST_PAGES:
             continue
-        if all(is_label(leaf.text) for leaf in held):
+        if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
             found[0].update(leaf.element for leaf in held)
         elif all(followed and _names(leaf) for leaf, followed in pairs):
             found[1].update(leaf.element for leaf in held)

@@ -341,7 +341,7 @@ class _Walk:
         inline.append("".join(pieces_of(element)))
 
     def _flush(self, inline: list[str], label: str, indent: float, *, last: bool = False) -> str:
-        """Adds the waiting words as paragraphs, or what is ``last`` the label alone; gives back one that still waits."""
+        """Adds the waiting words as paragraphs, a ``last`` label also alone; gives back one that still waits."""
         lines = [clean_line(line) for line in "".join(inline).split("\n\n")]
         inline.clear()
         for line in lines:

@@ -24,10 +24,7 @@ BLOCKS: Final = frozenset(
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
-_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE)
-_STYLES: Final = {
-    "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A", "lower-roman": "i", "upper-roman": "I"
-}  # fmt: skip
+_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?(lower|upper)-(alpha|latin|roman)", re.IGNORECASE)
 LONGEST_NAME: Final = 80
 
 
@@ -100,7 +97,8 @@ def is_marked(item: HtmlElement) -> bool:
 def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
     """The list's items with the numbers a browser shows; what is no item stands in the list as it is."""
     styled = _STYLED.search(element.get("style") or "")
-    style = element.get("type") or (_STYLES.get(styled[1].lower(), "1") if styled else "1")
+    letter = ("i" if styled[2].lower() == "roman" else "a") if styled else "1"
+    style = element.get("type") or (letter.upper() if styled and styled[1].lower() == "upper" else letter)
     number = _whole(element.get("start")) or 1
     for child in element:
         if child.tag == "li":

@@ -19,9 +19,8 @@ from ragqa.corpus.documents.labels import Step, follows, read_label, split_label
 from ragqa.corpus.documents.model import MAX_PAGES, Block, Parsed, UnreadableError
 from ragqa.corpus.documents.model import words_of as plain_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
-from ragqa.corpus.documents.pdf_lines import Line, lines_of, words_of
-from ragqa.corpus.documents.pdf_tables import find_tables, place_of, whole_tables
-from ragqa.corpus.documents.sheets import CELLS
+from ragqa.corpus.documents.pdf_lines import RAISED, Line, lines_of, words_of
+from ragqa.corpus.documents.pdf_tables import find_open_tables, find_tables, place_of, whole_tables
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -65,6 +64,7 @@ def parse_pdf(path: Path) -> Parsed:
         parsed.warnings.append(f"{len(scanned):,} pages are pictures without text and are not read: {shown}")
     body = _body_size(pages)
     without_furniture(pages, parsed, body)
+    find_open_tables(pages)
     for block in whole_tables(_blocks(pages, body), parsed):
         parsed.add(block)
     if not parsed.blocks:
@@ -164,7 +164,6 @@ class _Paragraph:
     label: str
     indent: float
     hanging: bool
-    n_term: int = 0  # words of the first line that stand in a column before the text
     steps: tuple[Step, ...] = ()
 
     @property
@@ -175,28 +174,42 @@ class _Paragraph:
 def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
     leading, levels = _leading(pages, body), _levels(pages, body)
     paragraph: _Paragraph | None = None
-    waiting: list[Block] = []  # tables and notes, which stand in the way of a paragraph that goes on after them
+    waiting: list[Block] = []  # tables, which stand in the way of a paragraph that goes on after them
+    notes: list[Block] = []  # until what calls them is read
     for page in pages:
-        notes = list(_notes(page, body))
+        notes += _notes(page, body)
         tables = sorted(page.tables, key=lambda table: table[0])
-        columns = _columns(page.lines)
         for line in page.lines:
-            while tables and tables[0][0] < line.top:
+            while tables and tables[0][0] < (line.column, line.top):
                 waiting.append(tables.pop(0)[1])
-            beside = (other.right for other in page.lines if paragraph and other.left < paragraph.last.right)
-            right = max(beside, default=0.0)  # of the column
-            if paragraph and not _n_term(line, columns) and _reads_on(paragraph, line, leading, right, body):
+            beside = sorted(other.right for other in page.lines if paragraph and other.left < paragraph.last.right)
+            right = beside[int(0.9 * (len(beside) - 1))] if beside else 0.0  # of the column; a heading may cross both
+            if paragraph and _reads_on(paragraph, line, leading, right, body):
                 paragraph.lines.append(line)
                 continue
             if paragraph:
                 yield _block(paragraph, body, levels)
+                yield from _called(notes, paragraph)
             yield from waiting
             waiting.clear()
-            paragraph = _begun(line, columns)
-        waiting += [*(table for _, table in tables), *notes]
+            paragraph = _begun(line)
+        waiting += [table for _, table in tables]
     if paragraph:
         yield _block(paragraph, body, levels)
-    yield from waiting
+    yield from (*waiting, *notes)
+
+
+def _called(notes: list[Block], paragraph: _Paragraph) -> Iterator[Block]:
+    """The notes whose raised marks stand in the paragraph, and those of earlier pages that nothing calls; taken out."""
+    words = [(line, word) for line in paragraph.lines for word in line.words]
+    small = {word.text.strip("().,;:[]") for line, word in words if word.size < 0.8 * line.size}
+    usual = tuple(word.text.rstrip('().,;:”"') for line, word in words if not word.text.isascii())
+    for note in tuple(notes):
+        raised = note.label.translate(RAISED)
+        earlier = int(note.place[5 : note.place.index("&")]) < paragraph.lines[0].page
+        if earlier or note.label in small or (raised != note.label and any(word.endswith(raised) for word in usual)):
+            notes.remove(note)
+            yield note
 
 
 def _notes(page: PdfPage, body: float) -> Iterator[Block]:
@@ -236,37 +249,12 @@ def _leading(pages: Sequence[PdfPage], body: float) -> float:
     return min(step for step, times in steps.items() if times * 3 >= most)
 
 
-def _begun(line: Line, columns: set[int]) -> _Paragraph:
+def _begun(line: Line) -> _Paragraph:
     label, n_words = _hanging_label(line)
     if n_words:
         indent = line.words[n_words].left if n_words < len(line.words) else line.left
-        return _Paragraph([line], label, indent, True, 0, read_label(label, bare=True)[0])
-    if n_term := _n_term(line, columns):
-        return _Paragraph([line], "", line.words[n_term].left, True, n_term)
-    return _Paragraph([line], "", line.left, False, 0, read_label(line.text)[0])
-
-
-def _columns(lines: Sequence[Line]) -> set[int]:
-    """Where texts begin that stand beside terms: behind wide gaps, and at the beginning of further lines."""
-    gaps = Counter(round(line.words[n].left) for line in lines if (n := _n_before_gap(line)))
-    lefts = Counter(round(line.left) for line in lines)
-    return {
-        left + near
-        for left, times in gaps.items()
-        for near in (-1, 0, 1)
-        if times > 1 and sum(lefts[left + off] for off in (-1, 0, 1)) > 1
-    }
-
-
-def _n_before_gap(line: Line) -> int:
-    """How many words stand before the first wide gap of the line; 0 where there is none or they are no term."""
-    found = next((n for n in range(1, min(7, len(line.words))) if line.gap_after(n) > 2 * line.size), 0)
-    return found if found and any(char.isalpha() for char in line.words[0].text) and not _hanging_label(line)[1] else 0
-
-
-def _n_term(line: Line, columns: set[int]) -> int:
-    n_words = _n_before_gap(line)
-    return n_words if n_words and round(line.words[n_words].left) in columns else 0
+        return _Paragraph([line], label, indent, True, read_label(label, bare=True)[0])
+    return _Paragraph([line], "", line.left, False, read_label(line.text)[0])
 
 
 def _hanging_label(line: Line) -> tuple[str, int]:
@@ -355,9 +343,6 @@ def _block(paragraph: _Paragraph, body: float, levels: Mapping[tuple[float, bool
         text = text.removeprefix(label).strip()
     boxes = [(line.page, line.left, line.top, line.right, line.bottom) for line in paragraph.lines]
     first = paragraph.lines[0]
-    if paragraph.n_term:
-        term = " ".join(word.text for word in first.words[: paragraph.n_term])
-        return Block(f"{term}{CELLS}{text.removeprefix(term).strip()}", "table", place=place_of(boxes))
     indent, margin = (round(left - first.column, 1) for left in (paragraph.indent, first.left))
     place, margin = place_of(boxes), margin if paragraph.steps else 0.0
     marked = first.size > body * _LARGE or all(line.bold for line in paragraph.lines)

@@ -29,12 +29,12 @@ _LEAST_PAGES: Final = 5
 
 @dataclass(slots=True)
 class PdfPage:
-    """What stands on a page: lines in reading order, and tables and boxes with where they begin."""
+    """What stands on a page: lines in reading order, and tables and boxes with where they begin: column and top."""
 
     number: int
     height: float
     lines: list[Line]
-    tables: list[tuple[float, Block]] = field(default_factory=list)
+    tables: list[tuple[tuple[float, float], Block]] = field(default_factory=list)
 
 
 def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> None:

@@ -19,7 +19,7 @@ _MAX_CHARS: Final = 200_000  # of a page
 _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
 _SPACED: Final = 4  # letters in a row that stand apart: a word set wide
-_RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _RAISED_BY: Final = 0.6  # of the size: so far a small mark stands above the baseline of its line
 _MAX_CROSSED: Final = 10  # one line in so many may cross from one column to the other, as a heading does
 
@@ -192,7 +192,7 @@ def _line(words: list[Word], page: int, column: float) -> Line:
         if word.size < 0.8 * last.size and last.base - word.base > 0.15 * last.size > word.left - last.right:
             before, raised = last.text[-1], word.text
             if (before.isalpha() and raised.isalnum()) or (before.isdigit() and raised.isalpha()):
-                found[-1] = replace(last, text=last.text + raised.translate(_RAISED), right=word.right)
+                found[-1] = replace(last, text=last.text + raised.translate(RAISED), right=word.right)
                 continue
         found.append(word)
     return Line(tuple(found), page, column)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import NAMED_BOX, read_label
+from ragqa.corpus.documents.items import MAX_NAME
+from ragqa.corpus.documents.labels import NAMED_BOX, is_label, read_label
 from ragqa.corpus.documents.model import Block, Kind, Parsed
 from ragqa.corpus.documents.pdf_furniture import PdfPage
-from ragqa.corpus.documents.pdf_lines import Word
+from ragqa.corpus.documents.pdf_lines import Line, Word
 from ragqa.corpus.documents.sheets import CELLS, table_text
+
+_APART: Final = 3.5  # sizes between the baselines of two rows, at most
+_NEAR: Final = 1.7  # sizes between those of two lines of one cell, at most
 
 
 def find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> None:
@@ -43,7 +47,9 @@ def find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> N
                 ]
                 kind: Kind = "note" if named else "table"
                 place = place_of([(page.number, *edges)])
-                page.tables.append((edges[1], Block(table_text(rows), kind, named[1] if named else "", place=place)))
+                page.tables.append(
+                    ((0.0, edges[1]), Block(table_text(rows), kind, named[1] if named else "", place=place))
+                )
             found.close()
 
 
@@ -77,6 +83,90 @@ def _columns_joined(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
     x, y = (word.left + word.right) / 2, (word.top + word.bottom) / 2
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
+
+
+# Tables without lines ------------------------------------------------------------------------------------------------
+
+
+def find_open_tables(pages: Sequence[PdfPage]) -> None:
+    """Takes rows whose cells stand apart, by white space that runs through all of them, out of the pages' lines."""
+    lines = [line for page in pages for line in page.lines]
+    by_number = {page.number: page for page in pages}
+    taken: set[int] = set()
+    n = 0
+    while n < len(lines):
+        region, edges = _region(lines, n)
+        rows = list(_open_rows(region, edges)) if edges else []
+        if not _is_open_table(rows):
+            n += 1
+            continue
+        terms = len(edges) == 1 and all(len(cells[1]) > MAX_NAME for _, cells in rows)
+        for number, own in groupby(rows, key=lambda row: row[0][0].page):
+            held = list(own)
+            for part in ([row] for row in held) if terms else (held,):
+                boxes = [(number, one.left, one.top, one.right, one.bottom) for inside, _ in part for one in inside]
+                text = table_text([clean_line(" ".join(cell)) for cell in cells] for _, cells in part)
+                at = region[0].column, part[0][0][0].top
+                by_number[number].tables.append((at, Block(text, "table", place=place_of(boxes))))
+        taken.update(map(id, region))
+        n += len(region)
+    for page in pages if taken else ():
+        page.lines = [line for line in page.lines if id(line) not in taken]
+
+
+def _region(lines: Sequence[Line], start: int) -> tuple[list[Line], list[float]]:
+    """The lines from this one on that white space parts alike, and where; none where two lines in a row do not."""
+    region, edges = [lines[start]], _edges(lines[start : start + 1])
+    for n in range(start + 1, len(lines) if edges else 0):
+        line, step = lines[n], lines[n].base - region[-1].base
+        found = _edges([*region, line])
+        near = 0 < step < _APART * line.size or line.page == region[-1].page + 1
+        alone = line.right < found[0] and not 0 < step < _NEAR * line.size if found else True
+        fewer = len(found) < len(edges) and (len(found) < 2 or len(_edges([line])) < 2)
+        if not near or fewer or alone or abs(line.size - region[0].size) > 1:
+            break
+        region, edges = [*region, line], found
+    return region, edges
+
+
+def _edges(lines: Sequence[Line]) -> list[float]:
+    """The middles of the white spaces that run through all these lines, wide enough to part cells."""
+    spans = sorted((word.left, word.right) for line in lines for word in line.words)
+    wide = 0.8 * lines[0].size * (2 if len(lines) == 1 else 1)
+    found, right = [], spans[0][1]
+    for left, end in spans:
+        if left - right > wide:
+            found.append((left + right) / 2)
+        right = max(right, end)
+    return found
+
+
+def _open_rows(region: Sequence[Line], edges: Sequence[float]) -> Iterator[tuple[list[Line], list[list[str]]]]:
+    """Lines that make one row, and the words of its cells: rows stand apart, or each begins in the first column."""
+    steps = [after.base - before.base for before, after in pairwise(region)]
+    least = min((step for step in steps if step > 0), default=0.0)
+    far = [False, *(not 0 < step < 1.25 * least for step in steps)]
+    begun = [line.left < edges[0] for line in region]
+    spaced = 2 * sum(far) + 2 >= sum(begun)
+    held: list[Line] = []
+    for line, begins, is_far in zip((*region, None), (*begun, True), (*far, True), strict=True):
+        if held and (line is None or is_far or (begins and not spaced)):
+            words = [word for own in held for word in own.words]
+            inner = zip((0.0, *edges), (*edges, 1e9), strict=True)
+            yield held, [[word.text for word in words if left <= word.left < right] for left, right in inner]
+            held = []
+        held = [*held, line] if line else held
+
+
+def _is_open_table(rows: Sequence[tuple[list[Line], list[list[str]]]]) -> bool:
+    """Whether such rows are a table: not numbers beside their texts, not columns of running text."""
+    firsts = [" ".join(cells[0]) for _, cells in rows]
+    if len(rows) < 3 or sum(map(bool, firsts)) * 3 < 2 * len(rows):
+        return False
+    numbered = sum(all(not cell or is_label(" ".join(cell)) for cell in cells[:-1]) for _, cells in rows)
+    full = sum(all(cells) for _, cells in rows)
+    names = all(len(first.split()) <= MAX_NAME for first in firsts)
+    return numbered * 2 < len(rows) <= full * 2 and (names or len(rows[0][1]) > 2)
 
 
 def whole_tables(blocks: Iterable[Block], parsed: Parsed) -> Iterator[Block]:

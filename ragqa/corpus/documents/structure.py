@@ -13,7 +13,15 @@ from dataclasses import replace
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.counting import MARKED, counted, counted_on, counting_words, number_under, tell_apart, whole_value
+from ragqa.corpus.documents.counting import (
+    MARKED,
+    counted,
+    counted_on,
+    counting_words,
+    number_under,
+    tell_apart,
+    whole_value,
+)
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
@@ -184,7 +192,7 @@ class _Builder:
 
     def _holding(self) -> Unit:
         """The provision that what was read last belongs to."""
-        return next((unit for unit in reversed(self._stack) if not self._is_item(unit)), self.root)
+        return next((unit for unit in reversed(self._stack[1:]) if not self._is_item(unit)), self._stack[:2][-1])
 
     def _unnumbered(self, block: Block, kind: str) -> None:
         """A paragraph, table or heading without a number; a note's is its mark."""
