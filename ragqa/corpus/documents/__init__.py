@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _LONGEST_NAME: Final = 40  # letters of a file's name in a summary
-VERSION: Final = 8  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 9  # of parsers and cutting: an index being built with another one starts anew
 
 SHOWN: Final = 5  # documents named in one line
 
@@ -150,14 +150,18 @@ class DocumentStream:
             beside = pages_beside(path, self.paths) if kind == "HTML" and not member else ()
             reading = reader.read(path, kind, storable_name(document_id), self.max_tokens, member, beside)
         except UnreadableError as error:
-            self.messages.append(f"{name}: {error}")
+            self._warn(name, str(error))
             return ()
         for warning in reading.warnings:
-            self.warnings.setdefault(re.sub(r"\d[\d,]*|:.*", "", warning), []).append(f"{_short(name)}: {warning}")
+            self._warn(_short(name), warning)
         self.left_out.update(dict(reading.dropped))
         if not any(passage.number for passage in reading.passages):
             self.unnumbered.append(name)
         return reading.passages
+
+    def _warn(self, name: str, warning: str) -> None:
+        """Keeps it for the summary, one line of those that differ in their numbers only."""
+        self.warnings.setdefault(re.sub(r"\d[\d,]*|:.*", "", warning), []).append(f"{name}: {warning}")
 
     def _named(self, path: Path) -> str:
         root = self.source if self.source.is_dir() else self.source.parent

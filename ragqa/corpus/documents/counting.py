@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, component, from_roman, is_later, opens
+from ragqa.corpus.documents.labels import (
+    DOTTED,
+    GUIDANCE,
+    LEARNED,
+    RANKS,
+    Step,
+    Value,
+    component,
+    from_roman,
+    is_later,
+    opens,
+)
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title"
@@ -42,20 +54,21 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
     of parts also before a sentence.
     """
     by_word: dict[str, list[tuple[int, Value]]] = {}
-    for block in blocks:
+    tables = Counter[str]()  # that the word's headings stand over: it numbers those
+    for block, after in zip_longest(blocks, blocks[1:]):
         if found := counted(block):
-            by_word.setdefault(found[0].printed.split()[0], []).append((block.level, found[0].value))
+            word = found[0].printed.split()[0]
+            by_word.setdefault(word, []).append((block.level, found[0].value))
+            tables[word] += after is not None and after.kind == "table"
     words = {
         word: min(level for level, _ in held)
         for word, held in by_word.items()
         if len({value for _, value in held}) >= MARKED
+        and tables[word] * 2 < len(held)
         and all(one < other or other == held[0][1] for (_, one), (_, other) in pairwise(held))
     }
     deepest = max(words.values(), default=0)
-    return {
-        word: word.lower() if word.lower() in RANKS else "article" if level == deepest else "section"
-        for word, level in words.items()
-    }
+    return {word: word.lower() if word.lower() in RANKS else LEARNED[level == deepest] for word, level in words.items()}
 
 
 def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step, str] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAGES: Final = 12  # of one place that are compared
 _SHORT: Final = 20  # words: a longer text is no link of a list and no control
 _LINKED: Final = 0.8  # share of a zone's words that are links
-_RECURS: Final = 0.6  # share of the pages that a control stands on
+_RECURS: Final = 0.6  # share of the pages with a zone that a control stands on
 _LEAST_PAGES: Final = 3
 _LEAST_TEXTS: Final = 2
 _HEADINGS: Final = frozenset(f"h{n}" for n in range(1, 7))
@@ -42,11 +42,9 @@ class Zones:
     texts: Counter[Zone] = field(default_factory=Counter)
     longest: Counter[Zone] = field(default_factory=Counter)
     pages: Counter[tuple[Zone, str]] = field(default_factory=Counter)  # how many pages have this text in this zone
-    n_pages: int = 0
 
-    def add(self, leaves: Iterable[Leaf]) -> None:
-        self.n_pages += 1
-        held = set()
+    def add(self, leaves: Sequence[Leaf]) -> None:
+        held = {(leaf.zone, "") for leaf in leaves}  # the pages that have the zone
         for leaf in leaves:
             n_words = leaf.text.count(" ") + 1
             self.texts[leaf.zone] += 1
@@ -65,9 +63,10 @@ class Zones:
         return self.linked[zone] > _LINKED * self.words[zone] or not self.words[zone]
 
     def recurs(self, zone: Zone, text: str) -> bool:
-        """Whether this short text stands here on most pages, and little else does."""
-        least = max(_LEAST_PAGES, _RECURS * self.n_pages)
-        alone = self.texts[zone] <= 2 * self.n_pages and self.longest[zone] <= _SHORT
+        """Whether this short text stands here on most pages that have the zone, and little else does."""
+        n_pages = self.pages[zone, ""]
+        least = max(_LEAST_PAGES, _RECURS * n_pages)
+        alone = self.texts[zone] <= 2 * n_pages and self.longest[zone] <= _SHORT
         return alone and self.pages[zone, masked(text)] >= least
 
 
@@ -125,6 +124,11 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
     return found
 
 
+def _numbers(text: str) -> bool:
+    """Whether a heading is a number and nothing else: what follows has it."""
+    return any(map(str.isdigit, text)) and is_label(text)
+
+
 def _names(leaf: Leaf) -> bool:
     """Whether a paragraph may be a heading: a few words that begin large and end no sentence."""
     few = leaf.text[:1].isupper() and len(leaf.text.split()) <= _SHORT // 2 and not leaf.n_linked
@@ -146,7 +150,7 @@ def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[H
     below: dict[HtmlElement, list[Leaf]] = {}
     for stays in (True, False):
         for leaf in leaves:
-            alone = leaf.element not in gone and (leaf.element.tag not in _HEADINGS or is_label(leaf.text))
+            alone = leaf.element not in gone and (leaf.element.tag not in _HEADINGS or _numbers(leaf.text))
             if alone is stays:
                 element = leaf.element
                 while element is not None and element not in kept:

@@ -81,7 +81,8 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     for element, text in furniture_of(page.leaves, own, place).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
-    _Walk(parsed, page).walk(page.main, 0, OUTERMOST)
+    if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else nothing else stands there
+        _Walk(parsed, page).walk(page.main, 0, OUTERMOST)
     _leave_rest(page.body, page.main, parsed)
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or page.title
@@ -364,8 +365,8 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
         return ""
     if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
-        holds = tag == "form" and _n_chars(element) >= _MOST * whole
-        names = tag == "button" and element.getparent().tag in {*_NO_COLUMN, "summary"}
+        holds = tag == "form" and element.find(".//h1") is not None and _n_chars(element) >= _MOST * whole
+        names = tag == "button" and re.fullmatch("h[1-6]|summary", element.getparent().tag)
         return "" if holds or names else "navigation, form or embedded object"
     if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
         return "link to its own heading"

@@ -12,7 +12,7 @@ from typing import Final
 
 Value = tuple[tuple[int, str], ...]  # of "3.6A.4": (3, ""), (6, "A"), (4, "")
 
-RANKS: Final = {
+RANKS: Final[dict[str, float]] = {
     **dict.fromkeys(("schedule", "annex", "annexure", "appendix", "app", "book", "volume"), 0),
     "part": 1,
     "title": 2,
@@ -20,9 +20,11 @@ RANKS: Final = {
     **dict.fromkeys(("division", "subdivision", "section"), 4),
     **dict.fromkeys(("article", "rule", "regulation", "recital"), 5),
 }
+WORDS: Final = "|".join(RANKS)
+LEARNED: Final = ("learned above", "learned")  # styles of words that a document itself numbers parts with
+RANKS |= zip(LEARNED, (4.3, 4.6), strict=True)
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
-WORDS: Final = "|".join(RANKS)
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a word that says what it numbers

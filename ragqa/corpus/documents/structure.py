@@ -276,7 +276,7 @@ class _Builder:
         self._last[chosen.style, is_heading] = unit
         return unit
 
-    def _under_rank(self, rank: int, level: int) -> int:
+    def _under_rank(self, rank: float, level: int) -> int:
         """The innermost unit of a higher rank, or a numbered heading below that which holds nothing else."""
         found = max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
         for unit in self._stack[found + 1 :]:
