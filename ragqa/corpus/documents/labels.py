@@ -12,7 +12,7 @@ from typing import Final
 
 Value = tuple[tuple[int, str], ...]  # of "3.6A.4": (3, ""), (6, "A"), (4, "")
 
-RANKS: Final[dict[str, float]] = {
+_BY_WORD: Final = {
     **dict.fromkeys(("schedule", "annex", "annexure", "appendix", "app", "book", "volume"), 0),
     "part": 1,
     "title": 2,
@@ -20,9 +20,9 @@ RANKS: Final[dict[str, float]] = {
     **dict.fromkeys(("division", "subdivision", "section"), 4),
     **dict.fromkeys(("article", "rule", "regulation", "recital"), 5),
 }
-WORDS: Final = "|".join(RANKS)
+WORDS: Final = "|".join(_BY_WORD)
 LEARNED: Final = ("learned above", "learned")  # styles of words that a document itself numbers parts with
-RANKS |= zip(LEARNED, (4.3, 4.6), strict=True)
+RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6}
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
 

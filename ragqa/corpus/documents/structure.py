@@ -132,10 +132,7 @@ class _Builder:
             level = 0 if step.style == GUIDANCE and _is_of_page(block) else block.level  # a size says no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
-        if text:
-            unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
-        else:
-            unit.parts.append(Block("", block.kind, "", block.level, block.indent, block.place))
+        unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
 
     def begin(self, levels: set[int]) -> None:
         """Numbered headings begin: those of the front stand over them only where others as high come later."""
