@@ -1,8 +1,10 @@
 """Offline by construction: no hub, no key, no home folder of the person who runs the tests."""
 
 import functools
+import gc
 import itertools
 import os
+import sys
 from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
@@ -21,6 +23,24 @@ KEPT = {
     "RAGQA_LOCAL_TEST_MODEL",
 }  # what a person sets for the tests
 DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
+
+
+# After so many visits a line is no longer counted. Slipcover says 50, and each time looks through every function there
+# is: 12 of 84 seconds of the processor in a seventh of the tests, for lines that cost milliseconds.
+MOST_VISITS = 10_000
+if coverage := getattr(sys.modules.get("slipcover.pytest_plugin"), "_slipcover_instance", None):  # in `make test`
+    coverage.d_miss_threshold = MOST_VISITS
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests stay to the end: looking for garbage among them took a quarter of the time of reading them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items):
