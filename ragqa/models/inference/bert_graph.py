@@ -95,8 +95,8 @@ def _tensors(folder: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """Those of these names, out of the folder's safetensors files."""
     from safetensors import safe_open
 
-    found = {}
-    for path in sorted(folder.glob("*.safetensors")) if names else ():
+    found: dict[str, npt.NDArray[Any]] = {}
+    for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="np") as file:
             found |= {name: file.get_tensor(name) for name in file.keys() if name in names}  # noqa: SIM118
     return found
