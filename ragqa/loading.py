@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ragqa.errors import ConfigError
 from ragqa.index.manifest import FURTHER
 from ragqa.infra.http import is_api_name
 from ragqa.models import ADAPTED, resolve_model
-from ragqa.models.inference.precision import wait_passively
+from ragqa.models.inference.precision import untimed, wait_passively
 from ragqa.plugins import registry
 from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever, Selector
 from ragqa.retrieval.api_encoder import ApiEncoder
@@ -84,11 +85,19 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
 
     NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
     """
-    loaded = load_encoder(encoder, paths=paths)
-    own = IndexingConfig().encoder
-    sentences = loaded if encoder == own else load_encoder(own)
-    selector = CrossEncoderReranker(SELECTOR, scoring.precision)
-    return Models(loaded, *load_readers(scoring, paths), sentences=sentences, selector=selector)
+    with ThreadPoolExecutor(1, "ragqa-load") as beside:  # the largest model beside the others: OpenVINO holds no lock
+        selector = beside.submit(_load_selector, scoring.precision)
+        loaded = load_encoder(encoder, paths=paths)
+        own = IndexingConfig().encoder
+        sentences = loaded if encoder == own else load_encoder(own)
+        readers = load_readers(scoring, paths)
+        return Models(loaded, *readers, sentences=sentences, selector=selector.result())
+
+
+def _load_selector(precision: Precision) -> Selector:
+    wait_passively()
+    with untimed():
+        return CrossEncoderReranker(SELECTOR, precision)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:

@@ -1,8 +1,10 @@
 """Offline by construction: no hub, no key, no home folder of the person who runs the tests."""
 
 import functools
+import gc
 import itertools
 import os
+import sys
 from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
@@ -21,6 +23,30 @@ KEPT = {
     "RAGQA_LOCAL_TEST_MODEL",
 }  # what a person sets for the tests
 DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
+
+
+# After so many visits a line is no longer counted. Slipcover says 50, and each time looks through every function there
+# is: 12 of 84 seconds of the processor in a seventh of the tests, for lines that cost milliseconds.
+MOST_VISITS = 10_000
+if coverage := getattr(sys.modules.get("slipcover.pytest_plugin"), "_slipcover_instance", None):  # in `make test`
+    coverage.d_miss_threshold = MOST_VISITS
+
+
+def pytest_configure(config):
+    """Each worker says which lines there are of what it did not read; the one that waits for them need not, too."""
+    if getattr(config.option, "numprocesses", None) and "slipcover" in sys.modules:
+        sys.modules["slipcover"].Slipcover._add_unseen_source_files = lambda self, source: None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests stay to the end: looking for garbage among them took a quarter of the time of reading them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items):
@@ -43,6 +69,32 @@ def _made_once():
 
     typer.testing._get_command = functools.cache(typer.testing._get_command)
     manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once():
+    """A process compiles each model that ships once, whoever loads it again: a second of the processor each time.
+
+    Not those that a test makes, nor where a test has put something into the place of what compiles.
+    """
+    from ragqa.models import inference
+    from ragqa.models.inference import bert_graph
+
+    shipped, known = Path(inference.__file__).parents[1], {}
+
+    def compiled(self, folder, shape, precision, weights=None, streams=1):
+        key = (folder, shape, precision, streams, bert_graph._openvino, bert_graph._build_graph)
+        if key not in known or weights is not None:
+            own(self, folder, shape, precision, weights, streams)
+            if weights is None and folder.parent == shipped:
+                known[key] = dict(vars(self))
+        else:
+            vars(self).update(known[key])
+
+    own = bert_graph.OpenVinoEngine.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bert_graph.OpenVinoEngine, "__init__", compiled)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

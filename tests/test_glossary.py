@@ -3,13 +3,19 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 GLOSSARY, _, NOT_USED = (ROOT / "GLOSSARY.md").read_text(encoding="utf-8").partition("## Not used")
 ROW = re.compile(r"^\| (?!term \||not \||---)([^|]+?) \| [^|]+? \|$", re.MULTILINE)
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "ragqa").rglob("*.py"))}
 MOST_SHARED = 10  # class names with more than one owner
+
+
+@cache
+def trees():
+    """Every module of ragqa, read once by whichever worker runs these tests."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "ragqa").rglob("*.py"))}
 
 
 def constants(tree):
@@ -27,7 +33,7 @@ def constants(tree):
 
 def read_by_users():
     """(place, text) of strings with more than one word, of the READMEs, CONTRIBUTING and REFERENCE."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         yield from ((str(path.relative_to(ROOT)), text) for text in constants(tree) if " " in text.strip())
     readmes = (path for path in (ROOT / "ragqa").rglob("*.md") if "demo" not in path.parts)
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *readmes):
@@ -50,7 +56,7 @@ def test_no_word_is_used_that_the_glossary_replaces():
 
 def test_a_class_name_has_one_owner():
     owners = defaultdict(set)
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 owners[node.name].add(str(path.relative_to(ROOT)))

@@ -63,6 +63,20 @@ class TokenCounts:
 _FIELDS: Final = tuple(field.name for field in fields(TokenCounts))
 
 
+class _Mapped:
+    """A block of counts on disk, as `TokenCounts`: each array is mapped when it is first asked for."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._path_of = dict(zip(_FIELDS, paths, strict=True))
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if name not in _FIELDS:
+            raise AttributeError(name)
+        array: npt.NDArray[Any] = np.load(self._path_of[name], mmap_mode="r", allow_pickle=False)
+        setattr(self, name, array)
+        return array
+
+
 class CountsFolder(Sequence[TokenCounts]):
     """Blocks of counts on disk, each mapped when it is asked for: hold on to none, and no memory is held."""
 
@@ -76,7 +90,7 @@ class CountsFolder(Sequence[TokenCounts]):
     def __getitem__(self, number: Any) -> Any:  # noqa: ANN401 - slices are never asked for
         if not 0 <= number < self._n_blocks:
             raise IndexError(number)
-        return TokenCounts(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths(number)))
+        return _Mapped(self._paths(number))
 
     def write(self, number: int, counts: TokenCounts) -> tuple[Path, ...]:
         """Writes a block, whatever was there; its files."""

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import time
 from html import unescape
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from ragqa.library.register_store import Handling, load
 from ragqa.library.upload import take
 from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
+from ragqa.server.access import gate
 from ragqa.server.access.audit import AuditLog
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
@@ -78,60 +80,84 @@ def indexes(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def world(indexes, tmp_path, monkeypatch):
-    """A server with both corpora, both in the library too, records and a run of Ann's, and one of before sign-in."""
-    (tmp_path / "indexes").mkdir()
+@pytest.fixture(scope="module")
+def lived_in(indexes, tmp_path_factory):
+    """Home, ids and run: both corpora, both in the library too, records and a run of Ann's, a record of nobody's."""
+    home = tmp_path_factory.mktemp("lived-in")
+    (home / "indexes").mkdir()
     for name in ("open", "closed"):
-        (tmp_path / "indexes" / name).symlink_to(indexes / name)
-    (tmp_path / "access.toml").write_text(POLICY)
+        (home / "indexes" / name).symlink_to(indexes / name)
+    (home / "access.toml").write_text(POLICY)
+    with pytest.MonkeyPatch.context() as patch:
+        move_to(home, patch)
+        ids, run = settle(home)
+        forget()
+    return home, ids, run
+
+
+def move_to(home, patch):
+    """Makes this folder the server's home, its models small ones."""
     for name, value in {
-        "HOME": tmp_path,
-        "INDEXES": tmp_path / "indexes",
+        "HOME": home,
+        "INDEXES": home / "indexes",
         "ACCESS": "on",
-        "ACCESS_FILE": tmp_path / "access.toml",
+        "ACCESS_FILE": home / "access.toml",
         "INDEX": "open",
     }.items():
-        monkeypatch.setenv(f"RAGQA_{name}", str(value))
+        patch.setenv(f"RAGQA_{name}", str(value))
     nli = FakeNli()
     models = ragqa.loading.Models(FakeEncoder(), nli, nli, FakeObligations())
-    monkeypatch.setattr(resources, "_models_of", lambda *some: models)
-    monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
+    patch.setattr(resources, "_models_of", lambda *some: models)
+    patch.setattr(resources, "warm_up", lambda config, paths: None)
+    patch.setattr(gate, "_OPENED", {})  # records have the same ids in every copy
+
+
+def settle(home):
     paths = Paths.from_env()
     for name in ("open", "closed"):
         collection = make_collection(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
-        (tmp_path / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
-        with Reader() as reader, (tmp_path / "waits.md").open("rb") as data:
+        (home / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
+        with Reader() as reader, (home / "waits.md").open("rb") as data:
             take(collection, "waits.md", data, reader)
     (paths.home / "evaluations" / "dataset-1").mkdir(parents=True)
     begun(paths.home / "evaluations" / "dataset-1", {"input": "closed"}, (), restart=False)
     row = {"id": "q", "question": f"Who must feed the {SECRET}?", "passages": ["x"]}
     Stages(paths.home / "evaluations" / "dataset-1").write(SPLIT, {}, as_lines([row]))
-    store = RecordStore(paths.records)
     question = Question(f"Who must feed the {SECRET}?")
 
     def asked(records, index="open"):
         config = ragqa.Config(index=index, generation=ragqa.Config().generation)
         return list(make_pipeline(config=config, records=records).run(question))[-1].record_id
 
-    made = SimpleNamespace(paths=paths, store=store, log=AuditLog(tmp_path / "audit"), ids={})
-    made.ids["nobodys"] = asked(store)
+    ids = {"nobodys": asked(RecordStore(paths.records))}
     with access.acting(as_("ann")):
         mine = resources.record_store(paths.records)
-        made.ids |= {"ann": asked(mine), "ann closed": asked(mine, "closed")}
-        mine.share(made.ids["ann closed"], "bob@example.org", shared=True)  # who may not read its corpus
+        ids |= {"ann": asked(mine), "ann closed": asked(mine, "closed")}
+        mine.share(ids["ann closed"], "bob@example.org", shared=True)  # who may not read its corpus
         run = Run(question, ragqa.Config(index="open"), lambda: make_pipeline(records=mine), access.gate().person.id)
-        resources.runs().add(run)
         run.wait(20)
-        made.ids["run"] = run.id
+        ids["run"] = run.id
         desk = case_desk(paths)
         own, shared = desk.begin(f"The {SECRET} case").case_id, desk.begin("A shared case").case_id
         desk.share(shared, "role:reader", shared=True)
         for case_id in (own, shared):
-            desk.add(case_id, f"record:{made.ids['ann']}")
+            desk.add(case_id, f"record:{ids['ann']}")
             desk.submit(case_id)
-        made.ids |= {"case": own, "shared case": shared}
-    yield made
+        ids |= {"case": own, "shared case": shared}
+    return ids, run
+
+
+@pytest.fixture
+def world(lived_in, tmp_path, monkeypatch):
+    """A server on a copy of that home, of this test alone."""
+    home, ids, run = lived_in
+    shutil.copytree(home, tmp_path, symlinks=True, dirs_exist_ok=True)
+    move_to(tmp_path, monkeypatch)
+    resources.runs().add(run)
+    paths = Paths.from_env()
+    yield SimpleNamespace(
+        paths=paths, store=RecordStore(paths.records), log=AuditLog(tmp_path / "audit"), ids=dict(ids)
+    )
     forget()
 
 

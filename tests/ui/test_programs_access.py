@@ -13,6 +13,7 @@ from ragqa.ui import serving
 from ragqa.ui.guard import Guard
 from tests.ui.test_app_access import SECRET, kept
 from tests.ui.test_app_access import indexes as indexes
+from tests.ui.test_app_access import lived_in as lived_in
 from tests.ui.test_app_access import world as world
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed: pip install ragqa[mcp]")

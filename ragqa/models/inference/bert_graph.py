@@ -71,7 +71,7 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
             kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         shared = [name for name in metadata["shared"].split(",") if name]
         base_folder = folder.parent / metadata["base"]
-        base = _tensors(base_folder) if shared else {}
+        base = _tensors(base_folder, shared)
         found = _sha256(base, shared)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
@@ -87,20 +87,25 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
     for name, tensor in kept.items():
         if not name.endswith(SCALE):
             scale = kept.get(name + SCALE)
-            weights[name] = tensor if scale is None else tensor.astype(np.float32) * scale[:, None]
+            weights[name] = tensor if scale is None else np.multiply(tensor, scale[:, None], dtype=np.float32)
     return weights
 
 
-def _tensors(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    from safetensors.numpy import load_file
+def _tensors(folder: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Those of these names, out of the folder's safetensors files."""
+    from safetensors import safe_open
 
-    return {name: tensor for file in sorted(folder.glob("*.safetensors")) for name, tensor in load_file(file).items()}
+    found: dict[str, npt.NDArray[Any]] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="np") as file:
+            found |= {name: file.get_tensor(name) for name in file.keys() if name in names}  # noqa: SIM118
+    return found
 
 
-def _sha256(weights: Weights, names: list[str]) -> str:
+def _sha256(weights: Weights, names: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for name in names:
-        digest.update(np.ascontiguousarray(weights[name]).tobytes())
+        digest.update(np.ascontiguousarray(weights[name]).data)
     return digest.hexdigest()
 
 
@@ -277,7 +282,7 @@ def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - a
     prefix = names.prefix if classifies else ""
 
     def constant(name: str) -> Any:  # noqa: ANN401
-        return ops.constant(np.ascontiguousarray(weights[name], dtype=np.float32))
+        return ops.constant(np.ascontiguousarray(weights[name], dtype=np.float32), shared_memory=True)  # no copy
 
     def linear(x: Any, name: str) -> Any:  # noqa: ANN401
         product = ops.matmul(x, constant(f"{name}.weight"), transpose_a=False, transpose_b=True)

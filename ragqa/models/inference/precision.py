@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -87,7 +88,12 @@ class Timing:
 
 
 _timed: list[Timing] = []  # in this process, also where no file can be written
-_turn = threading.Lock()  # two timings at once would time each other
+_turn = threading.RLock()  # two timings at once would time each other
+
+
+def untimed() -> AbstractContextManager[object]:
+    """While this is held no other thread times: for work beside others that would be counted as theirs."""
+    return _turn
 
 
 class Timings:
@@ -109,14 +115,10 @@ class Timings:
         """
         if not (subject.on_gpu or BF16_FLAGS & self._flags):
             return "fp32"
-        with _turn:
-            known = self._known(subject)
-            if known is None:
-                timing = self._time(subject, trial)
-                known = self._known(subject) or timing  # another process may have been first
-                if known is timing and subject.weights:
-                    _timed.append(timing)
-                    self._write([*self.read(), timing])
+        known = self._known(subject)
+        if known is None:
+            with _turn:
+                known = self._known(subject) or self._remembered(subject, self._time(subject, trial))
         return known.faster
 
     def of_weights(self, sha256: str) -> list[Timing]:
@@ -138,6 +140,14 @@ class Timings:
     def _known(self, subject: Subject) -> Timing | None:
         known = [*_timed, *self.read()] if subject.weights else []
         return next((timing for timing in known if timing.holds_for(subject, self.processor)), None)
+
+    def _remembered(self, subject: Subject, timing: Timing) -> Timing:
+        """This timing, or that of another process which was first."""
+        known = self._known(subject) or timing
+        if known is timing and subject.weights:
+            _timed.append(timing)
+            self._write([*self.read(), timing])
+        return known
 
     def _time(self, subject: Subject, trial: Trial) -> Timing:
         runs: dict[Computed, Callable[[], object]] = {"fp32": trial("fp32"), "bf16": trial("bf16")}

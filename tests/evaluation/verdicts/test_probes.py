@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from ragqa.evaluation.benchmarks.verdicts.judging import N_PASSAGES, passages_for, stated_in
 from ragqa.evaluation.benchmarks.verdicts.labelled import labelled
@@ -114,6 +113,8 @@ def test_labelled_probes_are_those_whose_passages_the_index_holds():
 
 @pytest.mark.parametrize(("count", "n"), [(0, 1), (0, 12), (12, 12), (5, 12), (199, 200)])
 def test_intervals_are_those_of_scipy(count, n):
+    from scipy.stats import binomtest
+
     expected = binomtest(count, n).proportion_ci(method="wilson")
     assert wilson(count, n) == pytest.approx((expected.low, expected.high), abs=1e-6)
 

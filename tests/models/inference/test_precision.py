@@ -4,6 +4,8 @@ import json
 import logging
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -72,6 +74,19 @@ def test_a_run_of_each_comes_first_and_is_not_counted(tmp_path):
     bench = Bench(tmp_path, fp32=[0.1, *[1.0] * 40], bf16=[50.0, *[0.6] * 40])
     assert bench.faster() == "bf16"
     assert bench.timings.read()[0].fp32 == pytest.approx(1.0)
+
+
+def test_nothing_is_timed_beside_work_that_would_be_counted_and_what_is_known_waits_for_nothing(tmp_path):
+    bench, chosen = Bench(tmp_path, [1.0], [0.5]), []
+    waiting = threading.Thread(target=lambda: chosen.append(bench.faster()))
+    with precision.untimed():
+        waiting.start()
+        waiting.join(0.2)
+        assert (chosen, bench.made) == ([], [])
+    waiting.join(60)
+    assert chosen == ["bf16"]
+    with precision.untimed(), ThreadPoolExecutor(1) as another:
+        assert another.submit(bench.faster).result(60) == "bf16"
 
 
 def test_neither_always_runs_first(tmp_path):
