@@ -17,7 +17,7 @@ from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
-from ragqa.generation.direct.answerability import Answerability, answerability
+from ragqa.generation.direct.answerability import LINE, Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
 from ragqa.generation.direct.weighing import (
     SCALE,
@@ -272,6 +272,6 @@ def _name(passage: Passage) -> str:
 
 
 def _measured(found: Answerability) -> str:
-    """``"Answerability 0.12 (below 0.5): no passage found has "espresso"; …."``."""
+    """``"Probability of an answer 0.12 (0.50 needed): no passage found has "espresso"; …."``."""
     reasons = f": {'; '.join(found.reasons)}" if found.reasons else ""
-    return f"Answerability {found.value:.2f}{reasons}."
+    return f"Probability of an answer {found.value:.2f} ({LINE:.2f} needed){reasons}."

@@ -20,6 +20,7 @@ from ragqa.lab.training.model_folder import ModelCard
 from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
 from ragqa.lab.training.nli_made_pairs import made_pairs
 from ragqa.lab.training.taught import unlabelled_pairs
+from ragqa.lab.written import written_passages
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
@@ -39,6 +40,7 @@ class VerifierSources:
     passes: int = 2  # over the claims, each with windows drawn anew
     n_general: int = 5_000
     n_made: int = 2_000
+    written: Path | None = None  # RAGQA_DATA, whose further passages have claims of our own
     answers: Path | None = None  # JSON list of {Answer, Passages}; a teacher reads their sentences, too
     n_taught: int = 0  # pairs that nobody labelled, as a teacher reads them
     n_first: int = 0  # short general ones, seen before all others: a body learns from them what the task is
@@ -85,6 +87,8 @@ def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[La
     """(pairs to train on; claims of the fold held out, each against its whole passage). Raises CorpusError."""
     passages, gaps = read_claims(sources.claims / "claims.jsonl"), read_gaps(sources.claims / "gaps.jsonl")
     learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]
+    if sources.written:
+        learnt += (one.claimed for one in written_passages(sources.written, sources.fold))
     chance = random.Random(sources.seed)
     train: list[LabelledPair] = []
     for _ in range(sources.passes):

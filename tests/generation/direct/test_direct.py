@@ -209,7 +209,7 @@ def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest
     assert answer.text.startswith(REFUSAL)
     assert "Title 1" in answer.text
     assert 'no passage found has "descale", "espresso", "machine"' in answer.note
-    assert answer.note.startswith("Answerability 0.")
+    assert answer.note.startswith("Probability of an answer 0.")
     assert selection == select(ranked(*TITANIC), FilteringConfig(0.0, 1.0))
     assert not any(isinstance(event, PassagesAdded) for event in events)
 
