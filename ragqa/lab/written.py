@@ -1,6 +1,6 @@
 """Claims and questions of our own over further passages of `RAGQA_DATA`, in the manner of those of its `claims`.
 
-The passages belong to others: `data/written_claims.jsonl.gz` names each by id and digest, and they are read where they lie.
+The passages belong to others: `data/written_claims.jsonl.gz` names each by id and digest; they are read where they lie.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WrittenPassage:
 def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassage, ...]:
     """Those whose text ``data`` (RAGQA_DATA) still holds, without those of the fold held out, in the file's order.
 
-    A passage that is read otherwise today is left out: the numbers of its sentences would mean others. Raises CorpusError.
+    A passage that is read otherwise today is left out: numbers of its sentences would mean others. Raises CorpusError.
     """
     rows = [item.values for item in read_json_lines(WRITTEN, WRITTEN.name)]
     sources = {str(row["id"]).split(":", 1)[0] for row in rows}
