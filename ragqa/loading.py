@@ -87,8 +87,13 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     loaded = load_encoder(encoder, paths=paths)
     own = IndexingConfig().encoder
     sentences = loaded if encoder == own else load_encoder(own)
-    selector = CrossEncoderReranker(SELECTOR, scoring.precision)
+    selector = load_selector(scoring.precision)
     return Models(loaded, *load_readers(scoring, paths), sentences=sentences, selector=selector)
+
+
+def load_selector(precision: Precision = "auto") -> Selector:
+    """What says which sentences answer. Raises ModelError."""
+    return CrossEncoderReranker(SELECTOR, precision)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:

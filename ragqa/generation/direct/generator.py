@@ -20,11 +20,11 @@ from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_o
 from ragqa.generation.direct.answerability import LINE, Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
 from ragqa.generation.direct.weighing import (
-    SCALE,
     Evidence,
     Measured,
     Source,
     is_readable,
+    log_odds,
     measured,
     score,
     vectors_of,
@@ -166,9 +166,7 @@ class DirectGenerator:
             return [*found]
         places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, READ // n_parts)]
         texts = [sources[n].in_context(evidence.passages[sources[n].rank]) for n in places]
-        asked = [part.text, question.query] if part.borrowed else [part.text]
-        told = [self._selector.score(text, texts) for text in asked]
-        answers = [SCALE * sum(each) / len(asked) for each in zip(*told, strict=True)]
+        answers = log_odds(self._selector, part, question.query, texts)
         known = dict(zip(places, answers, strict=True))
         return [replace(one, answers=known.get(n, min(answers))) for n, one in enumerate(found)]
 
