@@ -80,8 +80,7 @@ def score_all(triples: Iterable[Triple], *, config: ScoringConfig | None = None)
         passages = passages_of_texts(texts)
         written = answer_of_text(answer, config.sentence_splitter) if isinstance(answer, str) else answer
         asked = Question(question)
-        has_question = question.strip() and scorer.encoder
-        found = relevance(asked, written, passages, scorer.encoder, selector) if has_question else None
+        found = relevance(asked, written, passages, scorer.encoder, selector) if scorer.encoder else None
         yield AnswerResult(returned(scorer.stream(written, passages)), config.mode, found)
 
 

@@ -40,7 +40,7 @@ def relevance(
     ``passages`` are the kept ones, which citations count. None where nothing is asked, the answer has no
     sentence, or is a refusal.
     """
-    if answer.is_refusal or not answer.sentences or not question.text:
+    if answer.is_refusal or not answer.sentences or not question.text.strip():
         return None
     said = answer.sentences[:MOST_SENTENCES]
     above = [_heading(sentence, passages) for sentence in said]

@@ -1,6 +1,7 @@
 """Claims and questions of our own over further passages of `RAGQA_DATA`, in the manner of those of its `claims`.
 
 The passages belong to others: `data/written_claims.jsonl.gz` names each by id and digest; they are read where they lie.
+Rules and policies in `data/written_gaps.jsonl.gz` are invented.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.obliqa import load_obliqa
 from ragqa.english.sentences import split_sentences
 from ragqa.generation.direct.weighing import heading_above
-from ragqa.lab.claims import ClaimedPassage, fold_of
+from ragqa.lab.claims import ClaimedPassage, Gap, fold_of
 from ragqa.lab.labelled import DATA
 
 WRITTEN = DATA / "written_claims.jsonl.gz"
+GAPS = DATA / "written_gaps.jsonl.gz"
 HOTPOT = "wikipedia/hotpotqa_a.jsonl"
 
 
@@ -52,6 +54,12 @@ def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassag
                 WrittenPassage(claimed.validate_python({**row, "sentences": sentences, "title": title}), heading)
             )
     return tuple(found)
+
+
+def written_gaps() -> tuple[Gap, ...]:
+    """Invented rules taken apart, each with four passages of policies."""
+    gap = TypeAdapter(Gap)
+    return tuple(gap.validate_python(item.values) for item in read_json_lines(GAPS, GAPS.name))
 
 
 def digest_of(sentences: list[str]) -> str:

@@ -42,7 +42,7 @@ def test_each_part_of_the_question_is_measured_and_the_mean_counts():
     found = measured("At what temperature does gold melt, and who found it?", MELTS, selector=FakeSelector(melts=4.0))
     first, second = found.parts
     assert found.value == pytest.approx((first.value + second.value) / 2)
-    assert [part.text for part in found.parts] == ["At what temperature does gold melt", "who found it"]
+    assert [part.text for part in found.parts] == ["At what temperature does gold melt", "who found it?"]
 
 
 def test_of_a_long_answer_the_nearest_sentences_are_read():
