@@ -8,7 +8,7 @@ import pytest
 
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.lab import written
-from ragqa.lab.written import WRITTEN, digest_of, written_passages
+from ragqa.lab.written import WRITTEN, digest_of, written_gaps, written_passages
 
 TEXT = "Fees are due in May. They are paid to the Registrar."
 CLAIM = {"text": "Fees fall due in spring.", "label": "supported", "kind": "weaker", "from": [0]}
@@ -58,3 +58,18 @@ def test_each_shipped_passage_has_two_claims_of_each_label_and_holds_no_text_of_
         )
         assert [question["answerable"] for question in row["questions"]].count(True) == 2
         assert row.keys() == {"id", "corpus", "sha256", "writer", "claims", "questions"}
+
+
+def test_parts_and_clashing_words_of_each_shipped_rule_stand_in_it():
+    gaps = written_gaps()
+    assert len(gaps) == 120
+    for gap in gaps:
+        keys = {part.key for part in gap.parts}
+        assert all(part.text in gap.rule for part in gap.parts)
+        assert sorted(text.label for text in gap.texts) == ["absent", "conflicts", "covered", "partly"]
+        for text in gap.texts:
+            assert set(text.missing) <= keys
+            assert text.label != "partly" or text.missing
+            if text.label == "conflicts":
+                assert text.clash.policy in text.text
+                assert text.clash.rule in gap.rule

@@ -308,8 +308,8 @@ def answers_card(
         figures_note="Measure exactly these weights: `ragqa eval answering`.",
         data=f"{len(questions):,} questions with {n_sentences:,} sentences, {last.step:,} steps from `{training.base}` "
         f"(weights {fingerprint(resolve_model(training.base))[:12]}). Settings: {settings_of(training)}.",
-        further="Questions are those of `RAGQA_DATA/claims`, written for this project, and of SQuAD 2.0 (CC BY-SA "
-        "4.0). No sentence is stored in the weights' folder.",
+        further="Questions are those of `RAGQA_DATA/claims` and of `ragqa/lab/data` (`--written`), written for this "
+        "project, and of SQuAD 2.0 (CC BY-SA 4.0). No sentence is stored in the weights' folder.",
         command=command,
         seed=training.seed,
     )

@@ -186,7 +186,8 @@ def verifier_card(
         "Used by verdicts. English only.",
         figures=[("what", "figure"), ("claims held out, whole passage as evidence, most probable label", held_out)],
         figures_note="Verdicts as shipped: `ragqa eval claims FILE --verdict-model FOLDER`.",
-        further="Claims and policies are RAGQA_DATA/claims, written for this project; no sentence is in the folder. A "
+        further="Claims and policies are those of RAGQA_DATA/claims and (`--written`) of `ragqa/lab/data`, written "
+        "for this project; no sentence is in the folder. A "
         "claim meets the sentences that decide it, its passage or a window, and a sentence or title that does not "
         "decide it; each part of a rule meets policies that tell it, miss it or contradict it.",
     )
