@@ -196,6 +196,11 @@ def test_a_refusal_has_no_sentences_and_is_printed_all_the_same():
     assert note in text
 
 
+def test_what_a_vague_question_may_mean_is_asked_back():
+    vague = Answer("Fees are due.", (), "direct", "", choices=("Fees, under [A]?", "Fees, under B?"))
+    assert "Which one do you mean? Fees, under [A]? · Fees, under B?" in printed(answer_panel(vague, ()))
+
+
 def test_a_wide_comparison_leaves_figures_out_in_a_narrow_terminal_and_says_which():
     headings = ("R@10", "MAP@10", "nDCG@10", "MRR@10", "hit rate@1", "R@100", "Δ R@10 (p)", "Δ MAP@10 (p)", "ms")
     cells = (".780", ".636", ".690", ".716", ".634", ".895", "-.034 (.001)", "-.042 (.001)", "1.3")

@@ -236,6 +236,15 @@ def test_a_refusal_is_shown_with_its_reasons_and_nothing_green_and_may_be_quoted
     assert at.session_state["run"].view.config.generation.quote_anyway
 
 
+def test_a_vague_question_is_answered_and_asked_back(app):
+    vague = Answer("Fees are due.", (), "direct", "", choices=("Fees, under “A”?", "Fees, under “B”?"))
+    at = ask(app(generator=FakeGenerator(vague)))
+    assert any("Which one do you mean?" in one.value for one in at.caption)
+    assert at.button(key="next_0").label == "Fees, under “A”?"
+    at.button(key="next_1").click().run()
+    assert at.session_state["run"].view.question == "Fees, under “B”?"
+
+
 @pytest.mark.parametrize("allowed", ["", "large, small"])
 def test_a_model_named_in_a_link_or_sent_by_hand_is_one_of_those_offered(app, server, monkeypatch, allowed):
     running = server(answer("x"), models=("large", "dear"))

@@ -202,6 +202,20 @@ def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest
     assert not any(isinstance(event, PassagesAdded) for event in events)
 
 
+def test_a_vague_question_is_answered_and_asked_back_with_the_headings_that_it_is_found_under():
+    fees = ranked("Fees are due in May.", "A fee of 300 is due for each application.", "Gold melts at 1,064 degrees.")
+    asked_back = ("What about fees, under “Title 1”?", "What about fees, under “Title 2”?")
+    for question, choices in (
+        ("What about fees?", asked_back),
+        ("What are fees?", ()),  # wants a definition
+        ("When are fees due?", ()),
+        ("What about melting?", ()),  # under one heading only
+    ):
+        _, answer, _ = asked(question, fees, quote_anyway=True)
+        assert answer.choices == choices
+        assert answer.sentences
+
+
 def test_a_refusal_begins_with_words_that_are_recognised_as_one():
     assert reads_as_refusal([AnswerSentence(REFUSAL, 0, len(REFUSAL))])
 
