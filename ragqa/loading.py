@@ -86,7 +86,7 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
     """
     with ThreadPoolExecutor(1, "ragqa-load") as beside:  # the largest model beside the others: OpenVINO holds no lock
-        selector = beside.submit(_load_selector, scoring.precision)
+        selector = beside.submit(load_selector, scoring.precision)
         loaded = load_encoder(encoder, paths=paths)
         own = IndexingConfig().encoder
         sentences = loaded if encoder == own else load_encoder(own)
@@ -94,7 +94,8 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
         return Models(loaded, *readers, sentences=sentences, selector=selector.result())
 
 
-def _load_selector(precision: Precision) -> Selector:
+def load_selector(precision: Precision = "auto") -> Selector:
+    """What says which sentences answer. Raises ModelError."""
     wait_passively()
     with untimed():
         return CrossEncoderReranker(SELECTOR, precision)

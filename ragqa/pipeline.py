@@ -124,7 +124,8 @@ class Pipeline:
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """Whether the answer, written from these passages, answers the question; None of a refusal."""
-        return relevance(question, answer, passages, self.models.sentences or self.models.encoder)
+        encoder = self.models.sentences or self.models.encoder
+        return relevance(question, answer, passages, encoder, self.models.selector)
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
         """With the rule first that the question asks for by its number."""

@@ -33,6 +33,7 @@ LATER = {
     "items",
     "in_force",
     "not_found",
+    "choices",
     "second",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"

@@ -114,6 +114,8 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
         body.append(plain(f"{answer.text}\n"))
     if answer.note:
         body.append(plain(answer.note, style="italic"))
+    if answer.choices:
+        body.append(plain(f"\nWhich one do you mean? {' · '.join(answer.choices)}"))
     cited = sorted({number for sentence in answer.sentences for number in sentence.citations})
     sources = [plain(f"[{n}] {passage_name(passages[n - 1])}", style="cyan") for n in cited]
     model = f", {answer.model}" if answer.model else ""

@@ -17,7 +17,8 @@ from functools import lru_cache
 
 from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.generation.relevance import relevance
-from ragqa.loading import load_scorer
+from ragqa.loading import load_scorer, load_selector
+from ragqa.plugins.protocols import Selector
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig, scoring_from_env
 from ragqa.types import Answer, Passage, Question
@@ -74,15 +75,15 @@ def score(
 def score_all(triples: Iterable[Triple], *, config: ScoringConfig | None = None) -> Iterator[AnswerResult]:
     """The scores of each (question, passages, answer) in turn, as soon as they are known. Raises as `score`."""
     config = config or scoring_from_env()
-    scorer = _scorer(config)
+    scorer, selector = _models(config)
     for question, texts, answer in triples:
         passages = passages_of_texts(texts)
         written = answer_of_text(answer, config.sentence_splitter) if isinstance(answer, str) else answer
         asked = Question(question)
-        found = relevance(asked, written, passages, scorer.encoder) if question.strip() and scorer.encoder else None
+        found = relevance(asked, written, passages, scorer.encoder, selector) if scorer.encoder else None
         yield AnswerResult(returned(scorer.stream(written, passages)), config.mode, found)
 
 
 @lru_cache(maxsize=2)
-def _scorer(config: ScoringConfig) -> RepassScorer:
-    return load_scorer(config)
+def _models(config: ScoringConfig) -> tuple[RepassScorer, Selector]:
+    return load_scorer(config), load_selector(config.precision)

@@ -338,7 +338,8 @@ class Answer:
     ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke, or something failed; what there was is kept),
     ``"budget"`` (no call was left for the rest), ``"unfinished"`` (the best answer when the reader stopped) or
     ``"empty"``. ``note`` says in words what a reader must know about how the answer came about. ``is_refusal``: it
-    says that the passages do not answer the question. ``not_found`` are the parts of the question without an answer.
+    says that the passages do not answer the question. ``not_found`` are the parts of the question without an answer,
+    ``choices`` narrower questions that a vague one may have meant.
     """
 
     text: str
@@ -353,6 +354,7 @@ class Answer:
     is_refusal: bool = False
     prompts: tuple[PromptVersion, ...] = ()  # () without a language model, and in older records
     not_found: tuple[str, ...] = ()  # () of a generator that reads no parts, and in older records
+    choices: tuple[str, ...] = ()  # likewise
 
     @property
     def state(self) -> Literal["answered", "partly", "not found"]:

@@ -189,10 +189,16 @@ def test_a_passage_is_named_by_title_and_number():
 
 
 def test_a_refusal_has_no_sentences_and_is_printed_all_the_same():
-    refusal = Answer("The corpus does not answer [it].", (), "direct", "", note="Answerability 0.10.", is_refusal=True)
+    note = "Probability of an answer 0.10 (0.50 needed)."
+    refusal = Answer("The corpus does not answer [it].", (), "direct", "", note=note, is_refusal=True)
     text = printed(answer_panel(refusal, ()))
     assert "The corpus does not answer [it]." in text
-    assert "Answerability 0.10." in text
+    assert note in text
+
+
+def test_what_a_vague_question_may_mean_is_asked_back():
+    vague = Answer("Fees are due.", (), "direct", "", choices=("Fees, under [A]?", "Fees, under B?"))
+    assert "Which one do you mean? Fees, under [A]? · Fees, under B?" in printed(answer_panel(vague, ()))
 
 
 def test_a_wide_comparison_leaves_figures_out_in_a_narrow_terminal_and_says_which():

@@ -8,7 +8,7 @@ import pytest
 import ragqa
 from ragqa.evaluation import metric
 from ragqa.scoring.repass.scorer import RepassScorer
-from tests.support.fakes import FakeEncoder, FakeObligations
+from tests.support.fakes import FakeEncoder, FakeObligations, FakeSelector
 from tests.support.hashed_nli import HashedNli
 
 QUESTION, PASSAGES, ANSWER = "What must a firm do?", ["A firm must act. Cats sleep."], "It must act."
@@ -21,9 +21,10 @@ def expected(monkeypatch):
     monkeypatch.setattr(
         metric, "load_scorer", lambda config: RepassScorer(nli, nli, FakeObligations(), config, FakeEncoder())
     )
-    metric._scorer.cache_clear()
+    monkeypatch.setattr(metric, "load_selector", lambda _: FakeSelector())
+    metric._models.cache_clear()
     yield ragqa.score(QUESTION, PASSAGES, ANSWER).repass.composite
-    metric._scorer.cache_clear()
+    metric._models.cache_clear()
 
 
 def installed(name):

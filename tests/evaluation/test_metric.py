@@ -15,7 +15,7 @@ from ragqa.evaluation.benchmarks.external_answers import benchmark
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types.scores import ScoringMode
-from tests.support.fakes import FakeEncoder, FakeObligations
+from tests.support.fakes import FakeEncoder, FakeObligations, FakeSelector
 from tests.support.hashed_nli import HashedNli
 
 TRIPLES = [
@@ -35,10 +35,11 @@ def loaded(monkeypatch):
         return RepassScorer(nli, nli, FakeObligations(), config, FakeEncoder())
 
     monkeypatch.setattr(metric, "load_scorer", load)
+    monkeypatch.setattr(metric, "load_selector", lambda _: FakeSelector(act=2.0))
     monkeypatch.setattr(benchmark, "load_scorer", load)
-    metric._scorer.cache_clear()
+    metric._models.cache_clear()
     yield configs
-    metric._scorer.cache_clear()
+    metric._models.cache_clear()
 
 
 def test_the_numbers_are_those_of_the_command(loaded, tmp_path, monkeypatch):

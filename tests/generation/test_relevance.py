@@ -1,48 +1,65 @@
 """Whether an answer answers what was asked, part by part; beside RePASs."""
 
+import math
+
 import pytest
 
-from ragqa.generation.relevance import LINE, relevance
+from ragqa.generation.direct.weighing import SCALE
+from ragqa.generation.relevance import LINE, READ, relevance
 from ragqa.types import Question
-from tests.support.fakes import FakeEncoder, answer, passage
+from tests.support.fakes import FakeEncoder, FakeSelector, answer, passage
 from tests.support.helpers import make_pipeline
 
 GOLD = passage("gold", "Gold is a soft metal. Gold melts at 1,064 degrees Celsius.", title="Gold")
 ASKED = "At what temperature does gold melt?"
+MELTS = "Gold melts at 1,064 degrees Celsius."
 
 
-def measured(question, said, passages=(GOLD,), **fields):
+def measured(question, said, passages=(GOLD,), selector=None, **fields):
     cited = tuple((1,) for _ in said.split("\n"))
-    return relevance(Question(question), answer(said, cited, **fields), passages, FakeEncoder())
+    return relevance(Question(question), answer(said, cited, **fields), passages, FakeEncoder(), selector)
 
 
-def test_an_answer_that_says_it_is_above_one_that_says_something_else():
-    right = measured(ASKED, "Gold melts at 1,064 degrees Celsius.")
-    beside = measured(ASKED, "Gold is a soft metal.")
-    assert right.value >= LINE > beside.value
-    assert "does not say what is asked for (a number)" in beside.parts[0].reason
-    assert beside.parts[0].fit == 0.0
-
-
-def test_the_sentence_that_answers_is_named_wherever_it_stands():
-    (part,) = measured(ASKED, "Gold is a soft metal.\nGold melts at 1,064 degrees Celsius.").parts
+def test_it_is_the_selectors_probability_of_the_likeliest_sentence_under_the_heading_of_what_it_cites():
+    selector = FakeSelector(melts=4.0)
+    (part,) = measured(ASKED, f"Gold is a soft metal.\n{MELTS}", selector=selector).parts
+    assert part.value == pytest.approx(1 / (1 + math.exp(-4.0 * SCALE)))
     assert part.index == 1
-    assert part.reason.startswith("Sentence 2 answers")
+    assert part.reason.startswith("Sentence 2 answers: probability 0.88")
     assert (part.asked, part.text) == ("a number", ASKED)
+    assert set(selector.read) == {(ASKED, "Gold: Gold is a soft metal."), (ASKED, f"Gold: {MELTS}")}
+
+
+def test_a_sentence_that_does_not_answer_is_said_to_with_the_words_that_are_not_spoken_of():
+    (part,) = measured(ASKED, "Silver is dear.", selector=FakeSelector()).parts
+    assert part.value < LINE
+    assert part.reason.startswith("Sentence 1 may not answer: probability 0.00")
+    assert "“gold”" not in part.reason  # it is in the title of what is cited
+    assert "“melt”" in part.reason
 
 
 def test_each_part_of_the_question_is_measured_and_the_mean_counts():
-    found = measured("At what temperature does gold melt, and who found it?", "Gold melts at 1,064 degrees Celsius.")
+    found = measured("At what temperature does gold melt, and who found it?", MELTS, selector=FakeSelector(melts=4.0))
     first, second = found.parts
-    assert first.value > second.value
     assert found.value == pytest.approx((first.value + second.value) / 2)
+    assert [part.text for part in found.parts] == ["At what temperature does gold melt", "who found it?"]
 
 
-def test_a_nearer_sentence_that_is_left_out_is_named():
-    (part,) = measured(ASKED, "Silver is dear.").parts
-    assert "“Gold melts at 1,064 degrees Celsius.”" in part.reason
-    assert "“gold”" not in part.reason  # it is in the title of what is cited
-    assert "“melt”" in part.reason
+def test_of_a_long_answer_the_nearest_sentences_are_read():
+    selector = FakeSelector(melts=4.0)
+    said = [f"Ducks number {n} swim." for n in range(40)]
+    assert measured(ASKED, "\n".join([*said, MELTS]), selector=selector).value >= LINE
+    assert len(selector.read) == READ
+
+
+def test_in_other_languages_and_without_a_selector_nearness_and_words_decide():
+    slovenian = "Pri kateri temperaturi se tali zlato in kdo je zlato našel v rudniku?"
+    selector = FakeSelector()
+    assert measured(slovenian, "Zlato se tali pri 1.064 stopinjah.", selector=selector) == measured(
+        slovenian, "Zlato se tali pri 1.064 stopinjah."
+    )
+    assert selector.read == []
+    assert measured(ASKED, MELTS).value > measured(ASKED, "Silver is dear.").value
 
 
 def test_a_refusal_and_an_empty_answer_have_none():

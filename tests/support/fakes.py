@@ -131,3 +131,16 @@ class FakeReranker(TextReranker):
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         self.calls.append((question, tuple(texts)))
         return [self.table.get(text, 0.0) for text in texts]
+
+
+class FakeSelector:
+    """Says of a sentence what it is told, and of others that they do not answer; keeps what it was asked."""
+
+    info = ModelInfo("told", "0" * 64)
+
+    def __init__(self, **logits):
+        self.logits, self.read = logits, []
+
+    def score(self, question, texts):
+        self.read += [(question, text) for text in texts]
+        return [next((value for words, value in self.logits.items() if words in text), -16.0) for text in texts]

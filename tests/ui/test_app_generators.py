@@ -225,15 +225,24 @@ def test_a_local_model_stands_beside_those_of_the_server(app, server, local_mode
 
 def test_a_refusal_is_shown_with_its_reasons_and_nothing_green_and_may_be_quoted_anyway(app):
     text = "The corpus does not answer the question."
-    refusal = Answer(text, (), "direct", "", note="Answerability 0.10.", is_refusal=True)
+    refusal = Answer(text, (), "direct", "", note="Probability of an answer 0.10 (0.50 needed).", is_refusal=True)
     at = ask(app(generator=FakeGenerator(refusal)))
     assert text in words(at)
-    assert "Answerability 0.10." in words(at)
+    assert "Probability of an answer 0.10 (0.50 needed)." in words(at)
     assert "rq-sentence rq-u-good" not in html(at)
     assert not at.session_state["run"].view.config.generation.quote_anyway
     at.button(key="quote_now").click().run()
     assert at.toggle(key="set_quote_anyway").value
     assert at.session_state["run"].view.config.generation.quote_anyway
+
+
+def test_a_vague_question_is_answered_and_asked_back(app):
+    vague = Answer("Fees are due.", (), "direct", "", choices=("Fees, under “A”?", "Fees, under “B”?"))
+    at = ask(app(generator=FakeGenerator(vague)))
+    assert any("Which one do you mean?" in one.value for one in at.caption)
+    assert at.button(key="next_0").label == "Fees, under “A”?"
+    at.button(key="next_1").click().run()
+    assert at.session_state["run"].view.question == "Fees, under “B”?"
 
 
 @pytest.mark.parametrize("allowed", ["", "large, small"])

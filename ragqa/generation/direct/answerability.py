@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 from ragqa.english.words import words_of
 from ragqa.generation.direct.asking import Part
-from ragqa.generation.direct.weighing import Evidence, Measured
+from ragqa.generation.direct.weighing import Evidence, Measured, logistic
 
 LINE: Final = 0.5  # below it a part counts as not answered
 # What the selector says, cover of the passage, kind: fitted as `ragqa.generation.direct.weighing.WEIGHTS`; the constant
@@ -56,13 +55,9 @@ def answerability(part: Part, best: Measured, evidence: Evidence, n_words: int) 
     if missing:
         reasons.append("no passage found has " + ", ".join(f'"{word}"' for word in missing))
     if best.answers is not None and best.answers < 0:
-        reasons.append(f"the nearest sentence does not read as an answer (probability {_logistic(best.answers):.2f})")
+        reasons.append(f"the nearest sentence does not read as an answer (probability {logistic(best.answers):.2f})")
     if lacks >= _MANY:
         reasons.append(f"the nearest sentence does not have what is asked for ({part.kind})")
     if best.cosine < _FAR:
         reasons.append(f"the nearest sentence is far from the question (cosine {best.cosine:.2f})")
-    return Answerability(1.0 if evidence.n_named else _logistic(total), tuple(reasons), missing)
-
-
-def _logistic(total: float) -> float:
-    return 1.0 / (1.0 + math.exp(-total))
+    return Answerability(1.0 if evidence.n_named else logistic(total), tuple(reasons), missing)

@@ -27,6 +27,7 @@ class Asked(StrEnum):
     OTHER = "something else"
 
 
+MOST_OF_A_VAGUE_ONE: Final = 6  # words
 _AUXILIARY: Final = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had)"
 _OPENS: Final = (
     r"(?:\A|[,.:;?!] |\band |\b(?:to|by|for|of|with|from|at|in|on) )"  # before a question word, not a relative one
@@ -111,6 +112,12 @@ class Part:
     def is_strict(self) -> bool:
         """Whether a sentence without the kind of answer that is asked for cannot be the answer."""
         return self.kind in {Asked.DATE, Asked.QUANTITY, Asked.PERSON, Asked.PLACE, Asked.REASON}
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether too little is said to know what is meant: "What about fees?", "Is it allowed?"."""
+        is_open = self.kind in {Asked.YES_NO, Asked.OTHER, Asked.LIST}
+        return len(self.content) <= is_open and len(self.text.split()) <= MOST_OF_A_VAGUE_ONE
 
     def fit(self, sentence: Reading) -> float:
         """How far a sentence has the kind of answer that is asked for, in [0, 1]; .5 where the kind cannot be told."""

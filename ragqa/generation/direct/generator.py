@@ -17,16 +17,18 @@ from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
-from ragqa.generation.direct.answerability import Answerability, answerability
+from ragqa.generation.direct.answerability import LINE, Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
 from ragqa.generation.direct.weighing import (
-    SCALE,
     Evidence,
     Measured,
     Source,
+    heading_above,
     is_readable,
+    log_odds,
     measured,
     score,
+    stems_of,
     vectors_of,
 )
 from ragqa.generation.prompts import NO_TEXT
@@ -44,6 +46,8 @@ EVIDENCE_WORDS: Final = 150  # of them together
 NEAR, BESIDE, LIMITING = 1.0, 2.0, 6.0
 NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
+MOST_CHOICES: Final = 4  # of a vague question
+LONGEST_HEADING: Final = 160  # characters
 _LIMITS: Final = re.compile(
     r"\b(?:nevertheless|however|but|except|unless|only|not|no|never|despite|although|other than|instead|exceptions?)\b",
     re.IGNORECASE,
@@ -115,11 +119,12 @@ class DirectGenerator:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
             return Draft(empty_answer(self.name, self.model, note), selection)
+        choices = _choices(question, parts, evidence)
         weighed = self._weighed(question, parts, sources, evidence)
         is_refused = not any(one.is_enough for one in weighed.answerable)
         if is_refused and not self._config.quote_anyway:
             yield Selected(selection)
-            answer = self._refusal(weighed, evidence)
+            answer = replace(self._refusal(weighed, evidence), choices=choices)
             return Draft(answer, selection, (answer.text,))
         leads = self._leads(weighed)
         chosen = self._chosen(parts, weighed, leads, evidence)
@@ -131,7 +136,7 @@ class DirectGenerator:
         note = f"Not found: {'; '.join(not_found)}." if not_found else ""
         if is_refused:
             note = f"{ANYWAY} {_measured(max(weighed.answerable, key=lambda one: one.value))}"
-        answer = replace(quoted(quotes, self.name, note), not_found=not_found)
+        answer = replace(quoted(quotes, self.name, note), not_found=not_found, choices=choices)
         return Draft(answer, selection, tuple(pieces_of(quotes)), 0 if is_refused else len(leads))
 
     def _weighed(
@@ -166,9 +171,7 @@ class DirectGenerator:
             return [*found]
         places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, READ // n_parts)]
         texts = [sources[n].in_context(evidence.passages[sources[n].rank]) for n in places]
-        asked = [part.text, question.query] if part.borrowed else [part.text]
-        told = [self._selector.score(text, texts) for text in asked]
-        answers = [SCALE * sum(each) / len(asked) for each in zip(*told, strict=True)]
+        answers = log_odds(self._selector, part, question.query, texts)
         known = dict(zip(places, answers, strict=True))
         return [replace(one, answers=known.get(n, min(answers))) for n, one in enumerate(found)]
 
@@ -259,6 +262,19 @@ def _with_their_passages(
     return selection
 
 
+def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> tuple[str, ...]:
+    """Of a vague question the narrower ones that it may mean: one for each heading that it is found under, the nearest
+    first; none where there are no two.
+    """
+    if evidence.n_named or len(parts) > 1 or not parts[0].is_vague:
+        return ()
+    having = (one for one in evidence.passages if parts[0].content <= stems_of(one))
+    headings = dict.fromkeys(filter(None, (heading_above(one.title, one.section) for one in having)))
+    asked = question.query.rstrip(" ?.!")
+    narrower = [f"{asked}, under “{heading[-LONGEST_HEADING:]}”?" for heading in [*headings][:MOST_CHOICES]]
+    return tuple(narrower) if len(narrower) > 1 else ()
+
+
 def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
     """The numbers of the kept passages that have the sentence."""
     return tuple(
@@ -272,6 +288,6 @@ def _name(passage: Passage) -> str:
 
 
 def _measured(found: Answerability) -> str:
-    """``"Answerability 0.12 (below 0.5): no passage found has "espresso"; …."``."""
+    """``"Probability of an answer 0.12 (0.50 needed): no passage found has "espresso"; …."``."""
     reasons = f": {'; '.join(found.reasons)}" if found.reasons else ""
-    return f"Answerability {found.value:.2f}{reasons}."
+    return f"Probability of an answer {found.value:.2f} ({LINE:.2f} needed){reasons}."

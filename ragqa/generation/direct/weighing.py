@@ -17,7 +17,7 @@ from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.generation.direct.asking import Part
 from ragqa.infra.cleaning import without_controls
-from ragqa.plugins.protocols import Encoder, FloatMatrix
+from ragqa.plugins.protocols import Encoder, FloatMatrix, Selector
 from ragqa.types import BY_NUMBER, Passage, Ranking, min_max_norm
 
 READ: Final = 12  # passages, best first, whose sentences may answer, kept or not
@@ -126,6 +126,18 @@ def vectors_of(parts: Sequence[Part], question: str, encoder: Encoder) -> list[F
         return [whole]
     halves = [whole + encoder.encode_query(part.text) for part in parts]
     return [half / max(math.sqrt(float((half**2).sum())), 1e-9) for half in halves]
+
+
+def log_odds(selector: Selector, part: Part, question: str, texts: Sequence[str]) -> list[float]:
+    """The selector's log odds that each text answers the part; of a further part the mean with the whole question's."""
+    asked = [part.text, question] if part.borrowed else [part.text]
+    told = [selector.score(text, texts) for text in asked]
+    return [SCALE * sum(each) / len(asked) for each in zip(*told, strict=True)]
+
+
+def logistic(odds: float) -> float:
+    """The probability of these log odds."""
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def is_readable(source: Source) -> bool:

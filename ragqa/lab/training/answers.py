@@ -40,6 +40,7 @@ from ragqa.lab.training.loop import (
 )
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.lab.training.reranker import LABELS, logits_of
+from ragqa.lab.written import written_passages
 from ragqa.models import fingerprint, resolve_model
 from ragqa.models.inference.pair_encoding import PairEncoder
 from ragqa.models.inference.torch_engine import load_tokenizer
@@ -65,6 +66,7 @@ class AnswerSources:
     documents: Path | None = None  # ObliQA's, for the headings above the claims' passages
     squad: Path | None = None  # JSON lines of {question, title, context, answerable, answers}
     without: Path | None = None  # JSON lines of questions that must not be learnt
+    written: Path | None = None  # RAGQA_DATA, whose further passages have questions of our own
     fold: int | None = None
     passes: int = 2  # over the claims' questions, each with sentences drawn anew
     n_squad: int = 1_000  # questions, drawn at random
@@ -113,6 +115,8 @@ def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], li
             held_out += (one.as_read for one in asked)
         else:
             learnt += asked
+    for written in written_passages(sources.written, sources.fold) if sources.written else ():
+        learnt += _of_claims(written.claimed, written.heading)
     squad = list(_of_squad(sources, chance)) if sources.squad else []
     _find_foreign([*learnt, *squad])
     train = [_drawn(one, sources.n_foreign, chance) for _ in range(sources.passes) for one in learnt]
@@ -304,8 +308,8 @@ def answers_card(
         figures_note="Measure exactly these weights: `ragqa eval answering`.",
         data=f"{len(questions):,} questions with {n_sentences:,} sentences, {last.step:,} steps from `{training.base}` "
         f"(weights {fingerprint(resolve_model(training.base))[:12]}). Settings: {settings_of(training)}.",
-        further="Questions are those of `RAGQA_DATA/claims`, written for this project, and of SQuAD 2.0 (CC BY-SA "
-        "4.0). No sentence is stored in the weights' folder.",
+        further="Questions are those of `RAGQA_DATA/claims` and of `ragqa/lab/data` (`--written`), written for this "
+        "project, and of SQuAD 2.0 (CC BY-SA 4.0). No sentence is stored in the weights' folder.",
         command=command,
         seed=training.seed,
     )

@@ -20,6 +20,7 @@ from ragqa.lab.training.model_folder import ModelCard
 from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
 from ragqa.lab.training.nli_made_pairs import made_pairs
 from ragqa.lab.training.taught import unlabelled_pairs
+from ragqa.lab.written import written_gaps, written_passages
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
@@ -39,6 +40,7 @@ class VerifierSources:
     passes: int = 2  # over the claims, each with windows drawn anew
     n_general: int = 5_000
     n_made: int = 2_000
+    written: Path | None = None  # RAGQA_DATA: our own claims over further passages of it, and our gaps
     answers: Path | None = None  # JSON list of {Answer, Passages}; a teacher reads their sentences, too
     n_taught: int = 0  # pairs that nobody labelled, as a teacher reads them
     n_first: int = 0  # short general ones, seen before all others: a body learns from them what the task is
@@ -85,12 +87,16 @@ def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[La
     """(pairs to train on; claims of the fold held out, each against its whole passage). Raises CorpusError."""
     passages, gaps = read_claims(sources.claims / "claims.jsonl"), read_gaps(sources.claims / "gaps.jsonl")
     learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]
+    if sources.written:
+        learnt += (one.claimed for one in written_passages(sources.written, sources.fold))
     chance = random.Random(sources.seed)
     train: list[LabelledPair] = []
     for _ in range(sources.passes):
         for passage in learnt:
             train += (pair for claim in passage.claims for pair in claim_pairs(passage, claim, chance))
-    train += sources.passes * [pair for gap in gaps if fold_of(gap.id) != sources.fold for pair in gap_pairs(gap)]
+    learnt_gaps = [gap for gap in gaps if fold_of(gap.id) != sources.fold]
+    learnt_gaps += written_gaps() if sources.written else ()
+    train += sources.passes * [pair for gap in learnt_gaps for pair in gap_pairs(gap)]
     general = [pair for path in sources.pairs for pair in read_pairs(path)]
     general = weighed(general, SET_SHARES, sources.seed)
     train += chance.sample(general, min(sources.n_general, len(general)))
@@ -180,7 +186,8 @@ def verifier_card(
         "Used by verdicts. English only.",
         figures=[("what", "figure"), ("claims held out, whole passage as evidence, most probable label", held_out)],
         figures_note="Verdicts as shipped: `ragqa eval claims FILE --verdict-model FOLDER`.",
-        further="Claims and policies are RAGQA_DATA/claims, written for this project; no sentence is in the folder. A "
+        further="Claims and policies are those of RAGQA_DATA/claims and (`--written`) of `ragqa/lab/data`, written "
+        "for this project; no sentence is in the folder. A "
         "claim meets the sentences that decide it, its passage or a window, and a sentence or title that does not "
         "decide it; each part of a rule meets policies that tell it, miss it or contradict it.",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from ragqa.conversation import Turn, follow_up, thread_of
@@ -32,9 +34,12 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
 
 
 def draw_next(view: View) -> None:
-    """What may be asked next: the sections that the evidence stands in."""
+    """What a vague question may have meant, else what may be asked next: the sections that the evidence stands in."""
     asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
-    further = [one for one in dict.fromkeys(asked) if one and one != view.question][:SUGGESTED]
+    further: Sequence[str] = [one for one in dict.fromkeys(asked) if one and one != view.question][:SUGGESTED]
+    if view.answer and view.answer.choices:
+        further = view.answer.choices
+        st.caption("The question can mean several things. Which one do you mean?")
     with st.container(horizontal=True, key="next_questions"):
         for number, question in enumerate(further):
             label = plain_markdown(cut(question, 80))

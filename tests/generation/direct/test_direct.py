@@ -16,7 +16,7 @@ from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import AnswerSentence, Drop, ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.generation import PassagesAdded
 from ragqa.types.events.pipeline import Selected
-from tests.support.fakes import passage
+from tests.support.fakes import FakeSelector, passage
 from tests.support.streams import drain
 
 DENSITY = "The density of gold is 19.3 grams per cubic centimetre, which is nearly twice the density of copper."
@@ -54,19 +54,6 @@ def ranked(*texts, scores=None):
     return Ranking.of("fused", [ScoredPassage(one, score) for one, score in zip(found, scores, strict=True)])
 
 
-class Selector:
-    """Says of a sentence what it is told, and of others that they do not answer; keeps what it was asked."""
-
-    info = ModelInfo("told", "0" * 64)
-
-    def __init__(self, **logits):
-        self.logits, self.read = logits, []
-
-    def score(self, question, texts):
-        self.read += [(question, text) for text in texts]
-        return [next((value for words, value in self.logits.items() if words in text), -16.0) for text in texts]
-
-
 def asked(question, ranking, filtering=None, selector=None, **config):
     filtering = filtering or FilteringConfig(0.0, 1.0)
     generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering, selector)
@@ -95,21 +82,22 @@ def test_the_selector_says_which_of_the_near_sentences_answers():
     )
     question = "How long does a firm keep records of gold?"
     first = {
-        text: asked(question, ranked(*rules), selector=Selector(**{text: 8.0}))[1].sentences[0].text for text in rules
+        text: asked(question, ranked(*rules), selector=FakeSelector(**{text: 8.0}))[1].sentences[0].text
+        for text in rules
     }
     assert first == {text: text for text in rules}
 
 
 def test_what_the_selector_does_not_believe_is_refused():
     ranking, question = ranked(KEEPS), "How long must a firm keep records of gold?"
-    assert not asked(question, ranking, selector=Selector(firm=6.0))[1].is_refusal
-    _, answer, _ = asked(question, ranking, selector=Selector())
+    assert not asked(question, ranking, selector=FakeSelector(firm=6.0))[1].is_refusal
+    _, answer, _ = asked(question, ranking, selector=FakeSelector())
     assert answer.is_refusal
     assert "does not read as an answer" in answer.note
 
 
 def test_the_selector_reads_a_bounded_number_of_sentences_with_what_stands_above_them():
-    selector = Selector(gold=4.0)
+    selector = FakeSelector(gold=4.0)
     asked(
         "What is gold, and when does gold melt?",
         ranked(*(f"Gold {n} is gold of kind {n}." for n in range(40))),
@@ -209,9 +197,23 @@ def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest
     assert answer.text.startswith(REFUSAL)
     assert "Title 1" in answer.text
     assert 'no passage found has "descale", "espresso", "machine"' in answer.note
-    assert answer.note.startswith("Answerability 0.")
+    assert answer.note.startswith("Probability of an answer 0.")
     assert selection == select(ranked(*TITANIC), FilteringConfig(0.0, 1.0))
     assert not any(isinstance(event, PassagesAdded) for event in events)
+
+
+def test_a_vague_question_is_answered_and_asked_back_with_the_headings_that_it_is_found_under():
+    fees = ranked("Fees are due in May.", "A fee of 300 is due for each application.", "Gold melts at 1,064 degrees.")
+    asked_back = ("What about fees, under “Title 1”?", "What about fees, under “Title 2”?")
+    for question, choices in (
+        ("What about fees?", asked_back),
+        ("What are fees?", ()),  # wants a definition
+        ("When are fees due?", ()),
+        ("What about melting?", ()),  # under one heading only
+    ):
+        _, answer, _ = asked(question, fees, quote_anyway=True)
+        assert answer.choices == choices
+        assert answer.sentences
 
 
 def test_a_refusal_begins_with_words_that_are_recognised_as_one():

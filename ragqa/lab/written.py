@@ -1,0 +1,80 @@
+"""Claims and questions of our own over further passages of `RAGQA_DATA`, in the manner of those of its `claims`.
+
+The passages belong to others: `data/written_claims.jsonl.gz` names each by id and digest; they are read where they lie.
+Rules and policies in `data/written_gaps.jsonl.gz` are invented.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from ragqa.corpus import load_corpus
+from ragqa.corpus.jsonl import read_json_lines
+from ragqa.corpus.obliqa import load_obliqa
+from ragqa.english.sentences import split_sentences
+from ragqa.generation.direct.weighing import heading_above
+from ragqa.lab.claims import ClaimedPassage, Gap, fold_of
+from ragqa.lab.labelled import DATA
+
+WRITTEN = DATA / "written_claims.jsonl.gz"
+GAPS = DATA / "written_gaps.jsonl.gz"
+HOTPOT = "wikipedia/hotpotqa_a.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPassage:
+    """A passage with six claims and four questions of ours, and the headings that stand above it."""
+
+    claimed: ClaimedPassage
+    heading: str
+
+
+def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassage, ...]:
+    """Those whose text ``data`` (RAGQA_DATA) still holds, without those of the fold held out, in the file's order.
+
+    A passage that is read otherwise today is left out: numbers of its sentences would mean others. Raises CorpusError.
+    """
+    rows = [item.values for item in read_json_lines(WRITTEN, WRITTEN.name)]
+    sources = {str(row["id"]).split(":", 1)[0] for row in rows}
+    known = {source: dict(_texts(data, source)) for source in sources}
+    claimed, found = TypeAdapter(ClaimedPassage), []
+    for row in rows:
+        name = str(row["id"])
+        source = name.split(":", 1)[0]
+        heading, title, text = known[source].get(name, ("", "", ""))
+        sentences = [span.text for span in split_sentences(text)]
+        is_held_out = source == "adgm" and fold_of(name) == fold  # the others share no document with claims
+        if digest_of(sentences) == row["sha256"] and not is_held_out:
+            found.append(
+                WrittenPassage(claimed.validate_python({**row, "sentences": sentences, "title": title}), heading)
+            )
+    return tuple(found)
+
+
+def written_gaps() -> tuple[Gap, ...]:
+    """Invented rules taken apart, each with four passages of policies."""
+    gap = TypeAdapter(Gap)
+    return tuple(gap.validate_python(item.values) for item in read_json_lines(GAPS, GAPS.name))
+
+
+def digest_of(sentences: list[str]) -> str:
+    """By which a passage is known again: sixteen digits of the sha256 of its sentences."""
+    return hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:16]
+
+
+def _texts(data: Path, source: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """(id, (headings, title of an article, text)) of each passage of a source."""
+    if source == "hotpot":
+        for item in read_json_lines(data / HOTPOT, HOTPOT):
+            title = str(item.values["title"])
+            yield f"hotpot:{item.values['id']}", (title, title, str(item.values["text"]))
+        return
+    folder = data / "documents" / source
+    passages = load_obliqa(data / "obliqa/documents") if source == "adgm" else load_corpus(folder, "documents").passages
+    for one in passages:
+        yield f"{source}:{one.passage_id}", (heading_above("", one.section), "", one.text)

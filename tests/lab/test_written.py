@@ -1,0 +1,75 @@
+"""Claims of our own over passages of others: read where these lie, left out where they read otherwise."""
+
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+from ragqa.corpus.jsonl import read_json_lines
+from ragqa.lab import written
+from ragqa.lab.written import WRITTEN, digest_of, written_gaps, written_passages
+
+TEXT = "Fees are due in May. They are paid to the Registrar."
+CLAIM = {"text": "Fees fall due in spring.", "label": "supported", "kind": "weaker", "from": [0]}
+QUESTION = {"text": "when fees due", "answerable": True, "style": "careless", "sentences": [0], "short": "in May"}
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    (tmp_path / "wikipedia").mkdir()
+    (tmp_path / "wikipedia/hotpotqa_a.jsonl").write_text(json.dumps({"id": 7, "title": "Fees", "text": TEXT}))
+    documents = tmp_path / "obliqa/documents"
+    documents.mkdir(parents=True)
+    rows = [{"ID": str(n), "DocumentID": n, "PassageID": "1.1", "Passage": TEXT} for n in (1, 3)]
+    for row in rows:
+        (documents / f"{row['DocumentID']}.json").write_text(json.dumps([row]))
+    sha256 = digest_of(["Fees are due in May.", "They are paid to the Registrar."])
+    common = {"corpus": "x", "writer": "w", "claims": [CLAIM], "questions": [QUESTION], "sha256": sha256}
+    file = tmp_path / "written.jsonl.gz"
+    ids = ("hotpot:7", "hotpot:8", "adgm:1:1.1", "adgm:3:1.1")
+    changed = {**common, "id": "hotpot:7", "sha256": "0" * 16}
+    lines = [*(json.dumps({**common, "id": name}) for name in ids), json.dumps(changed)]
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    monkeypatch.setattr(written, "WRITTEN", file)
+    return tmp_path
+
+
+def test_a_passage_is_read_where_it_lies_and_left_out_where_it_is_absent_or_reads_otherwise(data):
+    found = written_passages(data)
+    assert [one.claimed.id for one in found] == ["hotpot:7", "adgm:1:1.1", "adgm:3:1.1"]
+    article, rule = found[:2]
+    assert article.claimed.sentences == ("Fees are due in May.", "They are paid to the Registrar.")
+    assert (article.claimed.title, article.heading) == ("Fees", "Fees")
+    assert rule.claimed.title == ""  # headings are context for the selector alone
+    assert article.claimed.questions[0].sentences == (0,)
+
+
+def test_documents_of_the_fold_held_out_are_left_out(data):
+    assert [one.claimed.id for one in written_passages(data, fold=0)] == ["hotpot:7", "adgm:1:1.1"]
+
+
+def test_each_shipped_passage_has_two_claims_of_each_label_and_holds_no_text_of_others():
+    rows = [item.values for item in read_json_lines(WRITTEN, WRITTEN.name)]
+    assert len({row["id"] for row in rows}) == len(rows) >= 80
+    for row in rows:
+        assert Counter(claim["label"] for claim in row["claims"]) == dict.fromkeys(
+            ("supported", "contradicted", "unsupported"), 2
+        )
+        assert [question["answerable"] for question in row["questions"]].count(True) == 2
+        assert row.keys() == {"id", "corpus", "sha256", "writer", "claims", "questions"}
+
+
+def test_parts_and_clashing_words_of_each_shipped_rule_stand_in_it():
+    gaps = written_gaps()
+    assert len(gaps) == 120
+    for gap in gaps:
+        keys = {part.key for part in gap.parts}
+        assert all(part.text in gap.rule for part in gap.parts)
+        assert sorted(text.label for text in gap.texts) == ["absent", "conflicts", "covered", "partly"]
+        for text in gap.texts:
+            assert set(text.missing) <= keys
+            assert text.label != "partly" or text.missing
+            if text.label == "conflicts":
+                assert text.clash.policy in text.text
+                assert text.clash.rule in gap.rule
