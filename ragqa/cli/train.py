@@ -246,13 +246,16 @@ def pack(
         Path | None, typer.Option(help="Safetensors file of the model it was trained from: pack the difference alone.")
     ] = None,
     rank: Annotated[int, typer.Option(min=1, help="With --body: of the factors of each matrix's difference.")] = 16,
+    earlier: Annotated[
+        Path | None, typer.Option(help="Folder it was trained on from: pack the mean of both weights.")
+    ] = None,
 ) -> None:
     """Pack a classifier: int8 matrices that share word embeddings with a base, or an adapter of a body."""
     if body:
         left_out = pack_adapter(folder, body, rank, out)
         stdout().print(plain(f"{out} is an adapter of rank {rank}; it leaves out at most {left_out:.1%} of a change"))
         return
-    shared = pack_model(folder, resolve_model(base), out)
+    shared = pack_model(folder, resolve_model(base), out, earlier)
     stdout().print(plain(f"{out} is packed; shared with {base}: {', '.join(shared) or 'nothing'}"))
 
 

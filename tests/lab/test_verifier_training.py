@@ -169,6 +169,18 @@ def test_packed_weights_are_nearly_those_that_were_packed(trained, tmp_path):
         assert np.allclose(tensor, after[name], atol=np.abs(tensor).max() / 100), name
 
 
+def test_the_mean_with_earlier_weights_is_packed_and_others_are_refused(trained, tmp_path):
+    base, folder = trained
+    pack_model(folder, base, tmp_path / "packed", earlier=base)
+    before, begun, after = (read_weights(path) for path in (folder, base, tmp_path / "packed"))
+    for name, tensor in after.items():
+        mean = (before[name] + begun[name]) / 2
+        assert np.allclose(tensor, mean, atol=np.abs(mean).max() / 100), name
+    other = write_trainable(tmp_path / "other", ["firms", "banks"], BertForSequenceClassification, num_labels=3)
+    with pytest.raises(ModelError, match="name what it began with"):
+        pack_model(folder, base, tmp_path / "packed", earlier=other)
+
+
 def test_a_packed_model_refuses_another_base_and_another_place(trained, tmp_path):
     from safetensors.numpy import load_file, save_file
 

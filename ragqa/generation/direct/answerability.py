@@ -12,7 +12,7 @@ from ragqa.generation.direct.weighing import Evidence, Measured, logistic
 LINE: Final = 0.5  # below it a part counts as not answered
 # What the selector says, cover of the passage, kind: fitted as `ragqa.generation.direct.weighing.WEIGHTS`; the constant
 # is chosen for few false refusals.
-ANSWERS, COVER, FIT, CONSTANT = 0.55, 1.2, 0.9, 0.4
+ANSWERS, COVER, FIT, CONSTANT = 0.55, 1.2, 0.9, 0.1
 TAUGHT: Final = 20  # words: of the questions that the selector learnt from one in a hundred is longer
 # Where no selector reads, as in other languages, or where a longer question tells a story, and this is the higher:
 # fitted on the open half of the benchmark `expected_facts`.

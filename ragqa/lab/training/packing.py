@@ -22,10 +22,11 @@ MATRIX = 2  # dimensions
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 
 
-def pack_model(folder: Path, base: Path, out: Path) -> tuple[str, ...]:
+def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None) -> tuple[str, ...]:
     """Packs the model of ``folder`` into ``out``, which must stand beside ``base``; gives the names that are shared.
 
-    Raises ModelError.
+    With ``earlier``, the weights that it was trained on from, their mean with these is packed (Wortsman et al. 2022):
+    it keeps more of what the one training taught and the other did not. Raises ModelError.
     """
     from safetensors.numpy import load_file
 
@@ -33,8 +34,14 @@ def pack_model(folder: Path, base: Path, out: Path) -> tuple[str, ...]:
         msg = f"expected --out beside the base {base.resolve()}, whose word embeddings it shares, got {out.resolve()}"
         msg += f"; write to {base.resolve().parent / out.name}"
         raise ModelError(msg)
+    weights = load_file(folder / WEIGHTS)
+    if earlier:
+        others = load_file(earlier / WEIGHTS)
+        if {name: one.shape for name, one in weights.items()} != {name: one.shape for name, one in others.items()}:
+            raise ModelError(f"expected {earlier} to have the tensors of {folder}, found others; name what it began with")
+        weights = {name: (one + others[name]) / 2 for name, one in weights.items()}
     out.mkdir(parents=True, exist_ok=True)
-    shared = pack(load_file(folder / WEIGHTS), load_file(base / WEIGHTS), base.name, out / PACKED)
+    shared = pack(weights, load_file(base / WEIGHTS), base.name, out / PACKED)
     _copy(folder, out)
     write_manifest(out, manifest_of(folder)["kind"], PACKED)
     return shared
