@@ -24,6 +24,7 @@ from ragqa.library.register_sheets import HEADS, merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
+from tests.conftest import DATA
 from tests.support.killed import in_a_process
 
 TEXT = (
@@ -90,26 +91,56 @@ def test_the_demonstration_rulebook():
     assert not [one.text for one in rows if one.text.startswith('"') and " means " in one.text and one.strength.binds]
 
 
-def test_the_rows_of_rules_that_were_labelled_by_reading():
-    """Wanted are .95 for rows and strength, .90 for deadlines, .85 for parties; on 66 rows one is .015."""
-    labels = [json.loads(line) for line in Path(__file__).with_name("labelled_rows.jsonl").read_text().splitlines()]
-    demo = DEMOS["rulebook"]
-    rows = [row for row in register(load_corpus(demo.source, demo.format).passages) if row.document_id == "9"]
-    left, pairs = list(rows), []
-    for label in labels:
-        found = next((row for row in left if row.number == label["number"] and label["words"] in row.text), None)
-        if found:
-            left.remove(found)
-            pairs.append((label, found))
+def _labelled(part):
+    """The passages of this part and their labels: where a row's words stand, its strength, who, when, if (offsets)."""
+    lines = Path(__file__).with_name("register_labels.jsonl").read_text().splitlines()
+    labels = {line["passage"]: line["rows"] for line in map(json.loads, lines) if line["part"] == part}
+    source, form = DEMOS["rulebook"].source, DEMOS["rulebook"].format
+    if part != "rulebook":
+        source, form = DATA / "obliqa", "obliqa"
+        if not source.is_dir():
+            pytest.skip(f"no ADGM passages in {source}; set RAGQA_DATA to the folder of the data sets")
+    return [one for one in load_corpus(source, form).passages if one.passage_id in labels], labels
 
-    def alike(label, found):
-        label, found = label.casefold(), words(found).casefold()
+
+def measured(part):
+    """F1 of rows; of those found the share with the right strength, deadline and party; each in [0, 1]."""
+    passages, labels = _labelled(part)
+    n_found, n_labels, pairs = 0, 0, []
+    for passage in passages:
+        left = [label for label in labels[passage.passage_id] if label[1] != Strength.MAY]
+        n_labels += len(left)
+        for row in register([passage]):
+            n_found += 1
+            label = next((one for one in left if row.start <= one[0] < row.end), None)
+            if label:
+                left.remove(label)
+                pairs.append((passage.text, label, row))
+
+    def alike(place, span, text):
+        label, found = " ".join(text[slice(*place or (0, 0))].casefold().split()), words(span).casefold()
         return label in found or found in label if label and found else label == found
 
-    assert 2 * len(pairs) / (len(rows) + len(labels)) >= 0.95
-    assert sum(label["strength"] == row.strength for label, row in pairs) / len(pairs) >= 0.93
-    assert sum(alike(label["deadline"], row.parts.deadline) for label, row in pairs) / len(pairs) >= 0.90
-    assert sum(alike(label["party"], row.parts.party) for label, row in pairs) / len(pairs) >= 0.82
+    return (
+        2 * len(pairs) / (n_found + n_labels),
+        sum(label[1] == row.strength for _, label, row in pairs) / len(pairs),
+        sum(alike(label[3], row.parts.deadline, text) for text, label, row in pairs) / len(pairs),
+        sum(alike(label[2], row.parts.party, text) for text, label, row in pairs) / len(pairs),
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "least"),
+    [
+        ("rulebook", (0.95, 0.95, 0.90, 0.85)),
+        ("ADGM open", (0.92, 0.95, 0.90, 0.85)),
+        ("ADGM sealed", (0.92, 0.95, 0.90, 0.85)),
+    ],
+)
+def test_the_rows_of_rules_that_were_labelled_by_reading(part, least):
+    """Labelled before the register was run on them; nothing that was trained on is among them but document 9."""
+    found = measured(part)
+    assert all(one >= wanted for one, wanted in zip(found, least, strict=True)), found
 
 
 def test_rows_of_a_new_version():
