@@ -1,8 +1,8 @@
 """The register of obligations: every sentence or list item that obliges, as a row that reads by itself. Pure.
 
 Who, by when and under which condition are words of the row's own text, found by the build of the sentence: the subject
-before its modal verb, periods and dates after a preposition, clauses that a conjunction opens. Where nothing is found
-the field is empty; nothing is inferred.
+of the first main clause that obliges, periods and dates after a preposition, "before" something, clauses that a
+conjunction opens. Where nothing is found the field is empty; nothing is inferred.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from typing import Final, Literal
 
 from ragqa.english.clauses import is_modal, leading_clause, main_modal, opens_clause
 from ragqa.english.phrases import (
-    AUXILIARIES,
     BE,
-    DETERMINERS,
-    PREPOSITIONS,
     PRONOUNS,
     WH,
     ParsedSentence,
@@ -43,6 +40,7 @@ _BEFORE_PERIOD: Final = 3  # words between the preposition of a period and its n
 _EDGES: Final = " \t\n,;:."
 _OPENED_BY_MARK: Final = re.compile(r"\(?\w{1,4}\)\s")
 _JOINED_BY_OR: Final = re.compile(r"\bor\b[\s,;]*\(?\w{1,5}\)\s+$")
+_COMPARED: Final = re.compile(r"\bthe \w+er of\W*$")
 _TO_CLAUSE_END: Final = re.compile(r"[,;:.](?=\s|$)|$")
 
 
@@ -91,7 +89,7 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
     for passage in passages:
         told = set()
         for span, text in _units(passage.text):
-            strength = strength_of(text)
+            strength = _strength(text)
             if (strength.binds or (advice and strength is Strength.SHOULD)) and text not in told:
                 told.add(text)
                 yield Obligation(
@@ -144,7 +142,9 @@ def _without_headings(sentence: Span) -> Span:
     """The sentence without lines before it that are short, have no verb and end as a heading does."""
     head, _, rest = sentence.text.partition("\n")
     words = rest.lstrip()
-    is_heading = words[:1].isupper() and reads_as_heading(head) and main_modal(head, ParsedSentence(head).tokens) is None
+    is_heading = (
+        words[:1].isupper() and reads_as_heading(head) and main_modal(head, ParsedSentence(head).tokens) is None
+    )
     return _without_headings(Span(words, sentence.end - len(words), sentence.end)) if is_heading else sentence
 
 
@@ -164,7 +164,9 @@ def _items(text: str, listing: Listing, above: Item | None = None) -> Iterator[t
 
 
 def _is_choice(text: str, lead: str, items: Sequence[Item]) -> bool:
-    """Whether the items are joined by "or" so that no single one is asked for: neither forbidden nor occasions."""
+    """Whether no single item is asked for: of "the greater of", or joined by "or" and no bans or occasions."""
+    if _COMPARED.search(lead):
+        return True
     if not _JOINED_BY_OR.search(text, 0, items[-1].span.start):
         return False
     last, strength = ParsedSentence(lead).tokens[-1:], strength_of(f"{lead} {items[0].span.text}")
@@ -191,10 +193,35 @@ def parts_of(text: str) -> Parts:
     after = 0 if modal is None else tokens[modal].end
     condition = _span(text, 0, leading) if leading and not deadline else None
     return Parts(
-        None if modal is None else _party(text, tokens, modal, begin),
+        None if modal is None else _party(text, tokens, modal, max(begin, deadline.end if deadline else 0)),
         deadline or _deadline(text, tokens, after, len(text)),
         condition or (None if modal is None else _trailing_clause(text, tokens[modal + 1 :])),
     )
+
+
+def _strength(text: str) -> Strength:
+    """Of a listing that stays whole by its first item; never "must" where the verb of what obliges is negated."""
+    listing = taken_apart(text)
+    text = listing.items[0].after(listing.lead) if listing.items else text
+    tokens = ParsedSentence(text).tokens
+    begin, modal = _binding_clause(text, tokens, leading_clause(text, tokens))
+    is_asked_before = any(is_modal(one) and one.lower not in BE for one in tokens if one.start < begin)
+    strength = strength_of(_judged(text[begin:]) if is_asked_before else text)
+    is_of_none = any(one.lower == "no" for one in tokens[: modal or 0] if one.start >= begin)
+    if is_of_none and strength is Strength.MAY:  # "No credit may be taken"
+        return Strength.MUST_NOT
+    if modal is None or not strength.binds:
+        return strength
+    clause = strength_of(_judged(text[begin : _next_modal(text, tokens, modal)]))
+    strength = clause if clause.binds else strength
+    is_negated = is_of_none or any(one.lower == "not" for one in tokens[modal + 1 : modal + 2])
+    return Strength.MUST_NOT if is_negated and strength is Strength.MUST else strength
+
+
+def _judged(clause: str) -> str:
+    """A clause as a sentence of its own."""
+    words = clause.lstrip(_EDGES)
+    return words[:1].upper() + words[1:]
 
 
 def _binding_clause(text: str, tokens: Sequence[TaggedWord], leading: int) -> tuple[int, int | None]:
@@ -204,16 +231,23 @@ def _binding_clause(text: str, tokens: Sequence[TaggedWord], leading: int) -> tu
         return leading, None
     found = [(leading, modal)]
     for n, token in enumerate(tokens[modal + 1 :], modal + 1):
-        before = tokens[found[-1][1] : n - 1]  # no mark right before the verb: that ends what is put in
-        cut = next((one.end for one in reversed(before) if one.text in {",", ";"} or one.lower in {"and", "but"}), None)
+        since = tokens[found[-1][1] : n - 1]  # no mark right before the verb: that ends what is put in
+        cut = next((one.end for one in reversed(since) if one.text in {",", ";"} or one.lower in {"and", "but"}), None)
         has_subject = any(one.tag in {"word", "pron"} for one in tokens[found[-1][1] : n] if one.start >= (cut or 0))
-        if is_modal(token) and token.lower not in BE and cut and has_subject and tokens[n - 1].text != ",":
+        if is_modal(token) and token.lower not in BE and tokens[n - 1].text == ",":
+            found.append((found[-1][0], n))
+        elif is_modal(token) and token.lower not in BE and cut and has_subject:
             found.append((cut, n))
-    ends = [begin for begin, _ in found[1:]] + [len(text)]
-    return next(
-        (one for one, end in zip(found, ends, strict=True) if strength_of(text[one[0] : end]).is_listed),
-        found[0],
-    )
+    if len(found) == 1:
+        return found[0]
+    clauses = ((one, text[one[0] : _next_modal(text, tokens, one[1])]) for one in found)
+    return next((one for one, clause in clauses if strength_of(_judged(clause)).is_listed), found[0])
+
+
+def _next_modal(text: str, tokens: Sequence[TaggedWord], modal: int) -> int:
+    """Where the next modal verb stands that is no form of "be"; the end where none does."""
+    following = (one.start for one in tokens[modal + 1 :] if is_modal(one) and one.lower not in BE)
+    return next(following, len(text))
 
 
 def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
@@ -255,11 +289,11 @@ def _is_told(after: Sequence[TaggedWord]) -> bool:
 
 def _deadline(text: str, tokens: Sequence[TaggedWord], begin: int, end: int) -> Span | None:
     """The first time in this part of the text that says how soon, how long or how often, to the end of its clause."""
-    for start, stop in sorted((*_periods(text, tokens), *_bounds(text, tokens))):
+    for start, stop in sorted((*_periods(text, tokens), *_bounds(tokens))):
         if begin <= start < end:
             mark = _TO_CLAUSE_END.search(text, stop)
             ends = (one.start for one in tokens if one.start >= stop and _begins_another(one))
-            return _span(text, start, min(next(ends, end), mark.start() if mark else end, end))
+            return _span(text, start, min(next(ends, len(text)), mark.start() if mark else len(text), max(end, stop)))
     return None
 
 
@@ -282,15 +316,20 @@ def _periods(text: str, tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int
             yield starts[-1] if starts[-1] > near[0].start else starts[0], span.end
 
 
-def _bounds(text: str, tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
-    """Where "before" or "prior to" opens a time, "by" one of a unit ("by the end of the day"), and "quarterly"."""
+def _bounds(tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
+    """Where times without a number are: "before", "later than", "soon after", "by the end of the day", "monthly"."""
     for n, token in enumerate(tokens):
-        following = tokens[n + 1] if n + 1 < len(tokens) else token
+        earlier, following = tokens[max(0, n - 1)], tokens[min(n + 1, len(tokens) - 1)]
         if token.lower == "before" or (token.lower, following.lower) == ("prior", "to"):
             yield token.start, following.end
-        elif token.lower == "by":
+        elif (token.lower == "after" and earlier.lower.endswith("ly")) or (token.lower, following.lower) == (
+            "later",
+            "than",
+        ):
+            yield earlier.start, following.end
+        elif token.lower in {"by", "within"}:
             phrase = list(takewhile(lambda one: one.tag in {"det", "word"} or one.lower == "of", tokens[n + 1 :]))
-            if phrase and _is_unit(phrase[-1].text):
+            if any(_is_unit(one.text) for one in phrase):
                 yield token.start, phrase[-1].end
         elif token.lower.endswith("ly") and following.tag != "word" and _is_unit(token.lower.removesuffix("ly")):
             yield token.start, token.end
