@@ -317,7 +317,7 @@ def _periods(text: str, tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int
 
 
 def _bounds(tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
-    """Where times without a number are: "before", "later than", "soon after", "by the end of the day", "monthly"."""
+    """Where times without a number are: "before", "later than", "shortly after", "by the end of a day", "monthly"."""
     for n, token in enumerate(tokens):
         earlier, following = tokens[max(0, n - 1)], tokens[min(n + 1, len(tokens) - 1)]
         if token.lower == "before" or (token.lower, following.lower) == ("prior", "to"):
