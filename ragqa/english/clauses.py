@@ -110,7 +110,8 @@ def opens_clause(token: TaggedWord) -> bool:
 def leading_clause(text: str, tokens: Sequence[TaggedWord]) -> int:
     """Where the clause before the main clause ends; 0 where none stands there.
 
-    It ends at the first comma after which a subject and its modal verb stand without another comma or clause between.
+    It ends at the first comma after which a subject and its modal verb stand without another comma or clause between,
+    or without a comma before the subject.
     """
     is_opened = any(opens_clause(token) or token.tag == "prep" for token in tokens[:1])
     if not is_opened and not any(token.lower == "to" for token in tokens[1:2]):  # "Subject to", "Pursuant to"
@@ -123,4 +124,15 @@ def leading_clause(text: str, tokens: Sequence[TaggedWord]) -> int:
                 return token.start
             if follower.tag in {"link", "wh", "mark", "verb"} or (follower is tokens[n + 1] and follower.tag == "prep"):
                 break
+    return _without_comma(tokens)
+
+
+def _without_comma(tokens: Sequence[TaggedWord]) -> int:
+    """Where a subject with its determiner stands before a modal verb: "While it is shut a shop must"; 0 for nowhere."""
+    for n, token in enumerate(tokens):
+        run = n
+        while run and tokens[run - 1].tag in {"word", "det"} and (run == n or tokens[run].tag != "det"):
+            run -= 1
+        if is_modal(token) and 2 < run < n and tokens[run].tag == "det":
+            return tokens[run].start
     return 0

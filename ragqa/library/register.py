@@ -1,8 +1,8 @@
 """The register of obligations: every sentence or list item that obliges, as a row that reads by itself. Pure.
 
 Who, by when and under which condition are words of the row's own text, found by the build of the sentence: the subject
-before its modal verb, periods and dates after a preposition, clauses that a conjunction opens. Where nothing is found
-the field is empty; nothing is inferred.
+of the first main clause that obliges, periods and dates after a preposition, "before" something, clauses that a
+conjunction opens. Where nothing is found the field is empty; nothing is inferred.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final, Literal
 
-from ragqa.english.clauses import leading_clause, main_modal, opens_clause
+from ragqa.english.clauses import is_modal, leading_clause, main_modal, opens_clause
 from ragqa.english.phrases import (
-    AUXILIARIES,
     BE,
-    DETERMINERS,
-    PREPOSITIONS,
     PRONOUNS,
     WH,
     ParsedSentence,
     TaggedWord,
+    is_base,
     is_participle,
 )
-from ragqa.english.quantities import RECURRENCE
+from ragqa.english.quantities import RECURRENCE, unit_at
 from ragqa.english.reading import read
-from ragqa.english.sentences import split_sentences
+from ragqa.english.sentences import reads_as_heading, split_sentences
+from ragqa.english.words import words_of
 from ragqa.scoring.strength import strength_of
-from ragqa.scoring.verdicts.listings import taken_apart
+from ragqa.scoring.verdicts.listings import Item, Listing, taken_apart
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
@@ -38,6 +38,9 @@ ALIKE: Final = 0.5  # share of all words of two texts that both have, from which
 _PERIODS: Final = frozenset({"time", "business time", RECURRENCE})
 _BEFORE_PERIOD: Final = 3  # words between the preposition of a period and its number: "not later than"
 _EDGES: Final = " \t\n,;:."
+_OPENED_BY_MARK: Final = re.compile(r"\(?\w{1,4}\)\s")
+_JOINED_BY_OR: Final = re.compile(r"\bor\b[\s,;]*\(?\w{1,5}\)\s+$")
+_COMPARED: Final = re.compile(r"\bthe \w+er of\W*$")
 _TO_CLAUSE_END: Final = re.compile(r"[,;:.](?=\s|$)|$")
 
 
@@ -86,7 +89,7 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
     for passage in passages:
         told = set()
         for span, text in _units(passage.text):
-            strength = strength_of(text)
+            strength = _strength(text)
             if (strength.binds or (advice and strength is Strength.SHOULD)) and text not in told:
                 told.add(text)
                 yield Obligation(
@@ -113,15 +116,62 @@ def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Stren
 
 def _units(text: str) -> Iterator[tuple[Span, str]]:
     """Sentences, and in place of one that lists things its items after the lead-in; texts on one line."""
-    for sentence in split_sentences(text):
-        listing = taken_apart(sentence.text)
-        around = {item.above.mark for item in listing.items if item.above}
-        items = [item for item in listing.items if item.mark not in around]
+    for sentence in _sentences(text):
+        for span, words in _items(sentence.text, taken_apart(sentence.text)):
+            start = sentence.start + span.start
+            yield Span(span.text, start, start + len(span.text)), " ".join(words.split())
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    """Sentences without the headings before them; an item that ends as a sentence does is one with what is before."""
+    begun: Span | None = None
+    for sentence in map(_without_headings, split_sentences(text)):
+        start = begun.start if begun and _OPENED_BY_MARK.match(sentence.text) else sentence.start
+        joined = Span(text[start : sentence.end], start, sentence.end)
+        if begun and start == begun.start and len(taken_apart(joined.text).items) > len(taken_apart(begun.text).items):
+            begun = joined
+            continue
+        if begun:
+            yield begun
+        begun = sentence
+    if begun:
+        yield begun
+
+
+def _without_headings(sentence: Span) -> Span:
+    """The sentence without lines before it that are short, have no verb and end as a heading does."""
+    head, _, rest = sentence.text.partition("\n")
+    words = rest.lstrip()
+    is_heading = (
+        words[:1].isupper() and reads_as_heading(head) and main_modal(head, ParsedSentence(head).tokens) is None
+    )
+    return _without_headings(Span(words, sentence.end - len(words), sentence.end)) if is_heading else sentence
+
+
+def _items(text: str, listing: Listing, above: Item | None = None) -> Iterator[tuple[Span, str]]:
+    """The items of the sentence, or of an item, each after its lead-in; itself where it has none or one is enough."""
+    items = [item for item in listing.items if (item.above if item.above in listing.items else None) == above]
+    lead = above.after(listing.lead) if above else listing.lead.text
+    if items and not _is_choice(text, lead, items):
         for item in items:
-            start = sentence.start + item.span.start
-            yield Span(item.span.text, start, start + len(item.span.text)), " ".join(item.after(listing.lead).split())
-        if not items:
-            yield sentence, " ".join(sentence.text.split())
+            yield from _items(text, listing, item)
+    elif above:
+        end = max(item.span.end for item in listing.items if item.mark.startswith(above.mark))
+        whole = Span(text[above.span.start : end], above.span.start, end)
+        yield whole, replace(above, span=whole).after(listing.lead)
+    else:
+        yield Span(text, 0, len(text)), text
+
+
+def _is_choice(text: str, lead: str, items: Sequence[Item]) -> bool:
+    """Whether no single item is asked for: of "the greater of", or joined by "or" and no bans or occasions."""
+    if _COMPARED.search(lead):
+        return True
+    if not _JOINED_BY_OR.search(text, 0, items[-1].span.start):
+        return False
+    last, strength = ParsedSentence(lead).tokens[-1:], strength_of(f"{lead} {items[0].span.text}")
+    is_occasion = any((token.tag == "prep" and token.lower != "to") or opens_clause(token) for token in last)
+    return strength is Strength.MAY_ONLY or (strength is not Strength.MUST_NOT and not is_occasion)
 
 
 def _id_of(passage: Passage, text: str) -> str:
@@ -133,15 +183,71 @@ def _id_of(passage: Passage, text: str) -> str:
 
 
 def parts_of(text: str) -> Parts:
-    """What the sentence says of who must act, by when and under which condition."""
+    """What the sentence says of who must act, by when and under which condition. Raises ModelError."""
     tokens = ParsedSentence(text).tokens
-    leading, modal = leading_clause(text, tokens), main_modal(text, tokens)
-    condition = _span(text, 0, leading) if leading else None
+    leading = leading_clause(text, tokens)
+    begin, modal = _binding_clause(text, tokens, leading)
+    first = tokens[0] if leading else None
+    is_time = first is not None and not opens_clause(first)
+    deadline = _deadline(text, tokens, 0, leading if is_time else 1)
+    after = 0 if modal is None else tokens[modal].end
+    condition = _span(text, 0, leading) if leading and not deadline else None
+    return Parts(
+        None if modal is None else _party(text, tokens, modal, max(begin, deadline.end if deadline else 0)),
+        deadline or _deadline(text, tokens, after, len(text)),
+        condition or (None if modal is None else _trailing_clause(text, tokens[modal + 1 :])),
+    )
+
+
+def _strength(text: str) -> Strength:
+    """Of a listing that stays whole by its first item; never "must" where the verb of what obliges is negated."""
+    listing = taken_apart(text)
+    text = listing.items[0].after(listing.lead) if listing.items else text
+    tokens = ParsedSentence(text).tokens
+    begin, modal = _binding_clause(text, tokens, leading_clause(text, tokens))
+    is_asked_before = any(is_modal(one) and one.lower not in BE for one in tokens if one.start < begin)
+    strength = strength_of(_judged(text[begin:]) if is_asked_before else text)
+    is_of_none = any(one.lower == "no" for one in tokens[: modal or 0] if one.start >= begin)
+    if is_of_none and strength is Strength.MAY:  # "No credit may be taken"
+        return Strength.MUST_NOT
+    if modal is None or not strength.binds:
+        return strength
+    clause = strength_of(_judged(text[begin : _next_modal(text, tokens, modal)]))
+    strength = clause if clause.binds else strength
+    is_negated = is_of_none or any(one.lower == "not" for one in tokens[modal + 1 : modal + 2])
+    return Strength.MUST_NOT if is_negated and strength is Strength.MUST else strength
+
+
+def _judged(clause: str) -> str:
+    """A clause as a sentence of its own."""
+    words = clause.lstrip(_EDGES)
+    return words[:1].upper() + words[1:]
+
+
+def _binding_clause(text: str, tokens: Sequence[TaggedWord], leading: int) -> tuple[int, int | None]:
+    """Where the first main clause that obliges begins, and its modal verb's token; the first clause where none does."""
+    modal = main_modal(text, tokens)
     if modal is None:
-        return Parts(None, _deadline(text), condition)
-    if not condition:
-        condition = _trailing_clause(text, tokens[modal + 1 :])
-    return Parts(_party(text, tokens, modal, leading), _deadline(text), condition)
+        return leading, None
+    found = [(leading, modal)]
+    for n, token in enumerate(tokens[modal + 1 :], modal + 1):
+        since = tokens[found[-1][1] : n - 1]  # no mark right before the verb: that ends what is put in
+        cut = next((one.end for one in reversed(since) if one.text in {",", ";"} or one.lower in {"and", "but"}), None)
+        has_subject = any(one.tag in {"word", "pron"} for one in tokens[found[-1][1] : n] if one.start >= (cut or 0))
+        if is_modal(token) and token.lower not in BE and tokens[n - 1].text == ",":
+            found.append((found[-1][0], n))
+        elif is_modal(token) and token.lower not in BE and cut and has_subject:
+            found.append((cut, n))
+    if len(found) == 1:
+        return found[0]
+    clauses = ((one, text[one[0] : _next_modal(text, tokens, one[1])]) for one in found)
+    return next((one for one, clause in clauses if strength_of(_judged(clause)).is_listed), found[0])
+
+
+def _next_modal(text: str, tokens: Sequence[TaggedWord], modal: int) -> int:
+    """Where the next modal verb stands that is no form of "be"; the end where none does."""
+    following = (one.start for one in tokens[modal + 1 :] if is_modal(one) and one.lower not in BE)
+    return next(following, len(text))
 
 
 def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
@@ -156,46 +262,87 @@ def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
 def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> Span | None:
     """The subject without its relative clause; of a passive the one by whom it is done, None where nobody is named."""
     after = [token for token in tokens[modal + 1 :] if token.lower not in {"not", "only", "also"}]
-    is_passive = len(after) > 1 and after[0].lower in BE and (is_participle(after[1].lower) or after[1].tag == "verb")
-    if tokens[modal].lower in BE or is_passive:
-        by = next((n for n, token in enumerate(after) if token.lower == "by"), None)
-        if by is None or by + 1 >= len(after) or after[by + 1].tag not in {"det", "word"}:
+    if tokens[modal].lower not in BE:
+        after = after[1:] if after and after[0].lower in BE else []
+    if after and (after[0].tag == "verb" or is_participle(after[0].lower)) and not _is_told(after):
+        by = next((n for n, token in enumerate(after) if token.lower == "by" or token.tag == "mark"), len(after))
+        agent = after[by + 1 :]
+        is_done_by = agent[:1] and after[by].lower == "by" and (by == 1 or not is_participle(after[by - 1].lower))
+        if not is_done_by or agent[0].tag not in {"det", "word"}:
             return None
-        ends = (token.start for token in after[by + 1 :] if token.tag not in {"det", "word"} and token.lower != "of")
-        return _span(text, after[by + 1].start, next(ends, len(text)))
+        ends = (token.start for token in agent if token.tag not in {"det", "word"} and token.lower != "of")
+        return _span(text, agent[0].start, next(ends, len(text)))
     before = [token for token in tokens[:modal] if token.start >= begin and token.text != ","]
     if before and all(token.lower in PRONOUNS for token in before):  # "it", of the clause before
-        before = [token for token in tokens[1:modal] if token.start < begin]
-        stop = next((n for n, token in enumerate(before) if token.tag not in {"det", "word"}), len(before))
+        earlier = [token for token in tokens[1:modal] if token.start < begin]
+        before = earlier or before
+        stop = next((n for n, token in enumerate(earlier) if token.tag not in {"det", "word"}), len(before))
     else:
         stop = next((n for n, token in enumerate(before) if token.lower in WH or token.lower == "that"), len(before))
     return _span(text, before[0].start, before[stop - 1].end) if before and stop else None
 
 
-def _deadline(text: str) -> Span | None:
-    """The first period or date after a preposition, to the end of its clause."""
-    found = read(text)
-    periods = [one.span for one in found.quantities if one.dimension in _PERIODS]
-    often = {one.span for one in found.quantities if one.dimension == RECURRENCE}
-    for span in sorted((*periods, *(date.span for date in found.dates)), key=lambda one: one.start):
-        words = [(match[0].lower(), match.start()) for match in re.finditer(r"[^\W_]+", text[: span.start])]
-        if span in often and words:
-            return _span(text, words[-1][1] if words[-1][0] in DETERMINERS else span.start, span.end)
-        near = words[-_BEFORE_PERIOD - 1 :]
-        starts = [start for word, start in near if word in PREPOSITIONS and word not in {"of", "than"}]
-        if starts:
-            end = _TO_CLAUSE_END.search(text, span.end)
-            stop = _before_verb(text, span.end, end.start() if end else len(text))
-            return _span(text, starts[-1] if starts[-1] > near[0][1] else starts[0], stop)
+def _is_told(after: Sequence[TaggedWord]) -> bool:
+    """Whether a participle is what its subject is told to do: "is required to keep"."""
+    return len(after) > 2 and after[1].lower == "to" and is_base(after[2].lower)
+
+
+def _deadline(text: str, tokens: Sequence[TaggedWord], begin: int, end: int) -> Span | None:
+    """The first time in this part of the text that says how soon, how long or how often, to the end of its clause."""
+    for start, stop in sorted((*_periods(text, tokens), *_bounds(tokens))):
+        if begin <= start < end:
+            mark = _TO_CLAUSE_END.search(text, stop)
+            ends = (one.start for one in tokens if one.start >= stop and _begins_another(one))
+            return _span(text, start, min(next(ends, len(text)), mark.start() if mark else len(text), max(end, stop)))
     return None
 
 
-def _before_verb(text: str, start: int, end: int) -> int:
-    """Where what follows a period ends: before "and" or an auxiliary, which begin something else."""
-    for match in re.finditer(r"[^\W_]+", text[start:end]):
-        if match[0].lower() in AUXILIARIES or match[0].lower() == "and":
-            return start + match.start()
-    return end
+def _periods(text: str, tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
+    """Where intervals, and periods and dates with their prepositions, start and where what they say may end."""
+    found = read(text)
+    spans = {one.span: one.dimension for one in found.quantities if one.dimension in _PERIODS}
+    for span in (*spans, *(date.span for date in found.dates)):
+        words = [token for token in tokens if token.start < span.start]
+        if spans.get(span) == RECURRENCE:
+            yield words[-1].start if words and words[-1].tag == "det" else span.start, span.end
+            continue
+        near = words[-_BEFORE_PERIOD - 1 :]
+        starts = [
+            token.start
+            for n, token in enumerate(near)
+            if token.tag == "prep" and token.lower not in {"of", "than"} and (not n or near[n - 1].tag != "det")
+        ]
+        if starts:
+            yield starts[-1] if starts[-1] > near[0].start else starts[0], span.end
+
+
+def _bounds(tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
+    """Where times without a number are: "before", "later than", "shortly after", "by the end of a day", "monthly"."""
+    for n, token in enumerate(tokens):
+        earlier, following = tokens[max(0, n - 1)], tokens[min(n + 1, len(tokens) - 1)]
+        if token.lower == "before" or (token.lower, following.lower) == ("prior", "to"):
+            yield token.start, following.end
+        elif (token.lower == "after" and earlier.lower.endswith("ly")) or (token.lower, following.lower) == (
+            "later",
+            "than",
+        ):
+            yield earlier.start, following.end
+        elif token.lower in {"by", "within"}:
+            phrase = list(takewhile(lambda one: one.tag in {"det", "word"} or one.lower == "of", tokens[n + 1 :]))
+            if any(_is_unit(one.text) for one in phrase):
+                yield token.start, phrase[-1].end
+        elif token.lower.endswith("ly") and following.tag != "word" and _is_unit(token.lower.removesuffix("ly")):
+            yield token.start, token.end
+
+
+def _is_unit(word: str) -> bool:
+    unit = unit_at(words_of(word), 0)
+    return unit is not None and unit[0] in _PERIODS
+
+
+def _begins_another(token: TaggedWord) -> bool:
+    """Whether something else than a time begins here."""
+    return token.tag == "aux" or token.lower == "and" or opens_clause(token)
 
 
 def _span(text: str, start: int, end: int) -> Span | None:
