@@ -38,7 +38,7 @@ def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None)
     if earlier:
         others = load_file(earlier / WEIGHTS)
         if {name: one.shape for name, one in weights.items()} != {name: one.shape for name, one in others.items()}:
-            raise ModelError(f"expected {earlier} to have the tensors of {folder}, found others; name what it began with")
+            raise ModelError(f"expected the tensors of {folder} in {earlier}, found others; name what it began with")
         weights = {name: (one + others[name]) / 2 for name, one in weights.items()}
     out.mkdir(parents=True, exist_ok=True)
     shared = pack(weights, load_file(base / WEIGHTS), base.name, out / PACKED)
