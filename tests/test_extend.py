@@ -326,6 +326,14 @@ def test_what_a_thread_still_looked_for_is_nobody_s_after_a_refresh(monkeypatch)
     assert registry.entry_points_of(registry.RETRIEVERS) == {}
 
 
+def test_a_package_that_goes_while_a_thread_asks_for_its_part_is_found_or_is_none(monkeypatch):
+    point = EntryPoint("gone", "json:dumps", registry.GENERATORS)
+    known = [{"gone": point}]
+    monkeypatch.setattr(registry, "entry_points_of", lambda _: known.pop() if known else {})
+    assert registry.find(registry.GENERATORS, "gone").name == "gone"
+    assert registry.find(registry.GENERATORS, "gone") is None
+
+
 def test_every_part_of_ragqa_is_found_where_the_registry_says():
     for group in (registry.GENERATORS, registry.RETRIEVERS, registry.CORPUS_FORMATS, registry.RERANKERS):
         for part in registry.ours(group):

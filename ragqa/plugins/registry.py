@@ -123,9 +123,10 @@ def find(group: str, name: str) -> Part | None:
     exact = (part for part in ours(group) if part.name == name)
     pattern = (part for part in ours(group) if ":" in part.name and part.key == name.partition(":")[0])
     found = next(exact, None) or next(pattern, None)
-    if found or name not in entry_points_of(group):
+    point = entry_points_of(group).get(name)  # once: another thread may refresh
+    if found or point is None:
         return found
-    point, made = entry_points_of(group)[name], load(group, name)
+    made = _imported(point, group)
     doc = (getdoc(made) or "").strip().partition("\n")[0]
     return Part(
         name,
@@ -198,7 +199,11 @@ def problems(group: str) -> tuple[str, ...]:
 
 def load(group: str, name: str) -> Any:  # noqa: ANN401 - whatever the package made
     """What another package's entry point names, imported. Raises ConfigError, naming the package."""
-    found = _object(entry_points_of(group)[name], group)
+    return _imported(entry_points_of(group)[name], group)
+
+
+def _imported(point: EntryPoint, group: str) -> Any:  # noqa: ANN401
+    found = _object(point, group)
     if isinstance(found, ConfigError):
         raise found.with_traceback(None)
     return found
