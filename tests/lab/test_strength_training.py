@@ -42,7 +42,7 @@ def test_labelled_texts_are_found_again_by_their_hashes(tmp_path, monkeypatch):
     assert {one.text: str(one.strength) for one in found} == wanted | {"A day is a day.": "none"}
     assert {one.document for one in found if one.is_test} == {"documents/made/rules.txt"}
     (folder / "rules.txt").write_text("All is new.")
-    with pytest.raises(CorpusError, match="2 of its 2 labelled texts were not found"):
+    with pytest.raises(CorpusError, match="2 of 3 labelled texts were not found"):
         labelled_strengths(tmp_path)
 
 
