@@ -20,10 +20,10 @@ from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_o
 from ragqa.generation.direct.answerability import LINE, Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
 from ragqa.generation.direct.weighing import (
+    SEPARATOR,
     Evidence,
     Measured,
     Source,
-    heading_above,
     is_readable,
     log_odds,
     measured,
@@ -269,9 +269,10 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
     if evidence.n_named or len(parts) > 1 or not parts[0].is_vague:
         return ()
     having = (one for one in evidence.passages if parts[0].content <= stems_of(one))
-    headings = dict.fromkeys(filter(None, (heading_above(one.title, one.section) for one in having)))
+    headings = dict.fromkeys((one.section.split(SEPARATOR)[-1][:LONGEST_HEADING], one.title) for one in having)
     asked = question.query.rstrip(" ?.!")
-    narrower = [f"{asked}, under “{heading[-LONGEST_HEADING:]}”?" for heading in [*headings][:MOST_CHOICES]]
+    named = ((f"“{inner or title}”", f" of {title}" if inner and title else "") for inner, title in headings)
+    narrower = [f"{asked}, under {inner}{outer}?" for inner, outer in named if inner != "“”"][:MOST_CHOICES]
     return tuple(narrower) if len(narrower) > 1 else ()
 
 

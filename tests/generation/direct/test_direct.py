@@ -216,6 +216,14 @@ def test_a_vague_question_is_answered_and_asked_back_with_the_headings_that_it_i
         assert answer.sentences
 
 
+def test_a_choice_names_the_innermost_heading_and_its_document():
+    texts = {"7 Fees › 7.2 Annual fees": "Fees are due in May.", "7 Fees › 7.3 Other fees": "Fees are not refunded."}
+    found = [passage(section, text, title="General Rules", section=section) for section, text in texts.items()]
+    _, answer, _ = asked("What about fees?", Ranking.of("fused", [ScoredPassage(one, 1.0) for one in found]))
+    assert answer.choices[0] == "What about fees, under “7.2 Annual fees” of General Rules?"
+    assert len(answer.choices) == 2
+
+
 def test_a_refusal_begins_with_words_that_are_recognised_as_one():
     assert reads_as_refusal([AnswerSentence(REFUSAL, 0, len(REFUSAL))])
 
