@@ -87,11 +87,11 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or page.title
     if not any(block.kind != "heading" for block in parsed.blocks):
-        msg = (
-            "expected a page with text, found an empty body; the text may be loaded by a script: open the page, wait, "
-            "and save it as a complete page or print it to PDF"
+        found = "what stands on other pages of its site, too" if page.furniture else "an empty body"
+        raise UnreadableError(
+            f"expected a page with text of its own, found {found}; its text may be loaded by a script or stand "
+            "elsewhere: open the page, wait, and save it as a complete page or print it to PDF"
         )
-        raise UnreadableError(msg)
     return parsed
 
 

@@ -1,12 +1,13 @@
 """Pages of a site: its furniture is learned, numbers stand in columns, nothing is lost; sheets that list controls."""
 
+import pytest
 from openpyxl import Workbook
 
 from ragqa.corpus.documents import Reader, html
 from ragqa.corpus.documents.conservation import lost_words
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.html_parts import read_page
-from ragqa.corpus.documents.model import Block, Parsed
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
 from ragqa.corpus.documents.worker import read_document
@@ -56,6 +57,17 @@ def test_what_recurs_goes_and_numbers_stand_with_their_texts(tmp_path):
     assert not any(words in texts for words in ("book of today", "Former", "Save it as", "fees"))
     assert reading["dropped"]["furniture of the site"] >= 4
     assert reading["warnings"] == []
+
+
+def test_a_page_of_nothing_but_its_sites_furniture_is_refused_as_such(tmp_path):
+    paths = written(tmp_path)
+    for name in ("raft", "punt", "dhow"):
+        banner = "<div class='banner'><h2>You see the book of today</h2></div>"
+        body = f"<h1>{name}s</h1>{banner}<p class='later'>Not yet here.</p>"
+        paths.append(tmp_path / f"{name}.html")
+        paths[-1].write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+    with pytest.raises(UnreadableError, match="found what stands on other pages of its site, too"):
+        read_document(paths[-1], "HTML", "dhow", 128, paths)
 
 
 def test_a_single_page_keeps_what_only_other_pages_show_to_be_furniture(tmp_path):
