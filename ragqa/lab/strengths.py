@@ -23,7 +23,6 @@ from ragqa.types.scores import Strength
 FILE = DATA / "strengths.jsonl"
 PASSAGE_TOKENS = 400  # of the passages whose sentences were labelled
 DIGITS = 16  # of a sha256
-MOST_LOST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +47,23 @@ class StrengthSentence:
 def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
     """All that is labelled and found in ``data``, which is RAGQA_DATA; documents are read anew (minutes).
 
-    A later reader may part a few texts otherwise: these are left out. Raises CorpusError where a document is missing,
-    or more than `MOST_LOST` of all labelled texts.
+    Raises CorpusError where a document is missing, or more than one in fifty of its labelled texts.
     """
-    found, n_labels = [], 0
+    found = []
     for row in rows_of(FILE, LabelledDocument):
         path, texts = data / row.document, {label: label for label in row.labels}
         if "/" in row.document.partition("/")[2]:
             texts = {hashlib.sha256(text.encode()).hexdigest()[:DIGITS]: text for text in _units_of(path)}
-        n_labels += len(row.labels)
+        n_lost = sum(key not in texts for key in row.labels)
+        if n_lost > max(1, len(row.labels) // 50):
+            raise CorpusError(
+                f"{path}: {n_lost} of its {len(row.labels)} labelled texts were not found; expected the file as it was"
+            )
         found += [
             StrengthSentence(texts[key], Strength(label), row.document, row.is_test)
             for key, label in row.labels.items()
             if key in texts
         ]
-    n_lost = n_labels - len(found)
-    if n_lost > MOST_LOST * n_labels:
-        raise CorpusError(
-            f"{n_lost} of {n_labels} labelled texts were not found in {data}; expected its files as they were"
-        )
     return tuple(found)
 
 

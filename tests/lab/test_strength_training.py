@@ -1,6 +1,5 @@
 """Training the classifier of strength: the labels are found again, the figures are right, the weights repeat."""
 
-import hashlib
 import json
 
 import numpy as np
@@ -31,7 +30,7 @@ def test_labelled_texts_are_found_again_by_their_hashes(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "rules.txt").write_text("A firm must:\n(a) act at once; and\n(b) keep   books.\n\nIt may rest.\n")
     wanted = {"A firm must keep books": "must", "It may rest.": "may"}
-    labels = {hashlib.sha256(text.encode()).hexdigest()[: strengths.DIGITS]: label for text, label in wanted.items()}
+    labels = {strengths._digits(text): label for text, label in wanted.items()}
     rows = [
         {"document": "documents/made/rules.txt", "is_test": True, "labels": labels},
         {"document": "rulebook/1", "is_test": False, "labels": {"A day is a day.": "none"}},
@@ -42,7 +41,7 @@ def test_labelled_texts_are_found_again_by_their_hashes(tmp_path, monkeypatch):
     assert {one.text: str(one.strength) for one in found} == wanted | {"A day is a day.": "none"}
     assert {one.document for one in found if one.is_test} == {"documents/made/rules.txt"}
     (folder / "rules.txt").write_text("All is new.")
-    with pytest.raises(CorpusError, match="2 of 3 labelled texts were not found"):
+    with pytest.raises(CorpusError, match="2 of its 2 labelled texts were not found"):
         labelled_strengths(tmp_path)
 
 
