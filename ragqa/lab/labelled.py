@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -97,13 +99,14 @@ class CitationGroup(_Exact):
 
 
 def rows_of(file: Path, kind: type[Row]) -> tuple[Row, ...]:
-    """The rows of a JSON-lines file, each with the fields of ``kind``. Raises CorpusError naming the line."""
+    """The rows of a JSON-lines file, ``.gz`` or not, each with the fields of ``kind``. Raises CorpusError at a line."""
     adapter = TypeAdapter(kind)
     found: list[Row] = []
     try:
-        for line in file.read_text(encoding="utf-8").rstrip("\n").split("\n"):
+        whole = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        for line in whole.decode().rstrip("\n").split("\n"):
             found.append(adapter.validate_json(line, strict=True))
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValidationError) as error:
         problem = str(error)
         if isinstance(error, ValidationError):
             first = error.errors()[0]

@@ -7,23 +7,33 @@ Rules and policies in `data/written_gaps.jsonl.gz` are invented.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.obliqa import load_obliqa
 from ragqa.english.sentences import split_sentences
 from ragqa.generation.direct.weighing import heading_above
-from ragqa.lab.claims import ClaimedPassage, Gap, fold_of
-from ragqa.lab.labelled import DATA
+from ragqa.lab.claims import Claim, ClaimedPassage, ClaimQuestion, Gap, fold_of
+from ragqa.lab.labelled import DATA, rows_of
 
 WRITTEN = DATA / "written_claims.jsonl.gz"
 GAPS = DATA / "written_gaps.jsonl.gz"
 HOTPOT = "wikipedia/hotpotqa_a.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What was written about a passage, and by which it is known again."""
+
+    id: str
+    corpus: str
+    sha256: str
+    writer: str
+    claims: tuple[Claim, ...]
+    questions: tuple[ClaimQuestion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +49,30 @@ def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassag
 
     A passage that is read otherwise today is left out: numbers of its sentences would mean others. Raises CorpusError.
     """
-    rows = [item.values for item in read_json_lines(WRITTEN, WRITTEN.name)]
-    sources = {str(row["id"]).split(":", 1)[0] for row in rows}
-    known = {source: dict(_texts(data, source)) for source in sources}
-    claimed, found = TypeAdapter(ClaimedPassage), []
+    rows = rows_of(WRITTEN, _Row)
+    known = {source: dict(_texts(data, source)) for source in {_source_of(row.id) for row in rows}}
+    found = []
     for row in rows:
-        name = str(row["id"])
-        source = name.split(":", 1)[0]
-        heading, title, text = known[source].get(name, ("", "", ""))
-        sentences = [span.text for span in split_sentences(text)]
-        is_held_out = source == "adgm" and fold_of(name) == fold  # the others share no document with claims
-        if digest_of(sentences) == row["sha256"] and not is_held_out:
-            found.append(
-                WrittenPassage(claimed.validate_python({**row, "sentences": sentences, "title": title}), heading)
-            )
+        source = _source_of(row.id)
+        heading, title, text = known[source].get(row.id, ("", "", ""))
+        sentences = tuple(span.text for span in split_sentences(text))
+        is_held_out = source == "adgm" and fold_of(row.id) == fold  # the others share no document with claims
+        if digest_of(sentences) == row.sha256 and not is_held_out:
+            claimed = ClaimedPassage(row.id, row.corpus, sentences, row.writer, row.claims, row.questions, title)
+            found.append(WrittenPassage(claimed, heading))
     return tuple(found)
+
+
+def _source_of(passage_id: str) -> str:
+    return passage_id.partition(":")[0]
 
 
 def written_gaps() -> tuple[Gap, ...]:
     """Invented rules taken apart, each with four passages of policies."""
-    gap = TypeAdapter(Gap)
-    return tuple(gap.validate_python(item.values) for item in read_json_lines(GAPS, GAPS.name))
+    return rows_of(GAPS, Gap)
 
 
-def digest_of(sentences: list[str]) -> str:
+def digest_of(sentences: Sequence[str]) -> str:
     """By which a passage is known again: sixteen digits of the sha256 of its sentences."""
     return hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:16]
 
