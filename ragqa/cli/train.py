@@ -247,15 +247,16 @@ def pack(
     ] = None,
     rank: Annotated[int, typer.Option(min=1, help="With --body: of the factors of each matrix's difference.")] = 16,
     earlier: Annotated[
-        Path | None, typer.Option(help="Folder it was trained on from: pack the mean of both weights.")
+        Path | None, typer.Option(help="Folder it was trained on from: pack a mean of both weights.")
     ] = None,
+    share: Annotated[float, typer.Option(min=0, max=1, help="With --earlier: of the later weights in the mean.")] = 0.5,
 ) -> None:
     """Pack a classifier: int8 matrices that share word embeddings with a base, or an adapter of a body."""
     if body:
         left_out = pack_adapter(folder, body, rank, out)
         stdout().print(plain(f"{out} is an adapter of rank {rank}; it leaves out at most {left_out:.1%} of a change"))
         return
-    shared = pack_model(folder, resolve_model(base), out, earlier)
+    shared = pack_model(folder, resolve_model(base), out, earlier, share)
     stdout().print(plain(f"{out} is packed; shared with {base}: {', '.join(shared) or 'nothing'}"))
 
 

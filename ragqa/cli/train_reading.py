@@ -49,6 +49,7 @@ Out = Annotated[
     written=typer.Option(help="RAGQA_DATA: learn our own questions about further passages of it, too."),
     fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
     passes=typer.Option(min=1, help="Over the claims' questions, each with sentences drawn anew."),
+    n_questions=typer.Option("--n-questions", min=1, help="Of these in a pass, drawn at random; default: all."),
     n_squad=typer.Option("--n-squad", min=0, help="Questions of --squad."),
     seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
 )

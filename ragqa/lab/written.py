@@ -1,7 +1,8 @@
 """Claims and questions of our own over further passages of `RAGQA_DATA`, in the manner of those of its `claims`.
 
 The passages belong to others: `data/written_claims.jsonl.gz` names each by id and digest; they are read where they lie.
-Rules and policies in `data/written_gaps.jsonl.gz` are invented.
+So are the sentences, the nearest of a whole corpus, of which `data/judged_sentences.jsonl.gz` says how far they answer
+a question. Rules and policies in `data/written_gaps.jsonl.gz` are invented.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ragqa.lab.claims import Claim, ClaimedPassage, ClaimQuestion, Gap, fold_of
 from ragqa.lab.labelled import DATA, rows_of
 
 WRITTEN = DATA / "written_claims.jsonl.gz"
+JUDGED = DATA / "judged_sentences.jsonl.gz"
 GAPS = DATA / "written_gaps.jsonl.gz"
 HOTPOT = "wikipedia/hotpotqa_a.jsonl"
 
@@ -34,6 +36,26 @@ class _Row:
     writer: str
     claims: tuple[Claim, ...]
     questions: tuple[ClaimQuestion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedRow:
+    """A question and (passage, number of the sentence, its digest, 0 no, 1 a part of the answer, 2 answers)."""
+
+    question: str
+    is_test: bool
+    sentences: tuple[tuple[str, int, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question of ours with sentences of a whole corpus: (sentence, what stands above it, how far it answers).
+
+    How far is 0, .5 (a part of the answer) or 1.
+    """
+
+    question: str
+    sentences: tuple[tuple[str, str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +82,32 @@ def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassag
         if digest_of(sentences) == row.sha256 and not is_held_out:
             claimed = ClaimedPassage(row.id, row.corpus, sentences, row.writer, row.claims, row.questions, title)
             found.append(WrittenPassage(claimed, heading))
+    return tuple(found)
+
+
+def judged_questions(data: Path, fold: int | None = None, *, is_test: bool = False) -> tuple[JudgedQuestion, ...]:
+    """Those to learn from, or to test with, with the sentences that ``data`` (RAGQA_DATA) still holds, in file order.
+
+    Sentences of the fold held out are left out. Raises CorpusError.
+    """
+    rows = [row for row in rows_of(JUDGED, _JudgedRow) if row.is_test == is_test]
+    sources = {_source_of(passage) for row in rows for passage, *_ in row.sentences}
+    texts = {source: dict(_texts(data, source)) for source in sources}
+    split: dict[str, tuple[str, list[str]]] = {}
+    found = []
+    for row in rows:
+        sentences = []
+        for passage, number, sha256, answers in row.sentences:
+            source = _source_of(passage)
+            if passage not in split:
+                heading, _, text = texts[source].get(passage, ("", "", ""))
+                split[passage] = heading, [" ".join(span.text.split()) for span in split_sentences(text)]
+            heading, known = split[passage]
+            is_held_out = source == "adgm" and fold_of(passage) == fold
+            if number < len(known) and digest_of([known[number]]) == sha256 and not is_held_out:
+                sentences.append((known[number], heading, answers / 2))
+        if sentences:
+            found.append(JudgedQuestion(row.question, tuple(sentences)))
     return tuple(found)
 
 

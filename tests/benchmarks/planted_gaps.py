@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ragqa.lab.training.claim_verdicts import Rates
 
+NO_ROW = {"label": "not in the register", "words": []}  # wrong, whatever the case is labelled
 PLANTED = Path(__file__).parents[1] / "library" / "planted_gaps.jsonl"
 
 
@@ -26,7 +27,8 @@ def main() -> None:
     for case in map(json.loads, PLANTED.read_text(encoding="utf-8").splitlines()):
         if case["sealed"] is not arguments.sealed:
             continue
-        readings = (one for one in rows[case["obligation_id"]]["readings"] if one["document_id"] == case["policy"])
+        row = rows.get(case["obligation_id"], {"readings": [{**NO_ROW, "document_id": case["policy"]}]})
+        readings = (one for one in row["readings"] if one["document_id"] == case["policy"])
         reading = next(readings, {"label": "not found", "words": []})
         said = reading["label"].replace("not found", "absent")
         rates.counts.setdefault(case["label"], Counter())[said] += 1

@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from ragqa.errors import ModelError
 from ragqa.lab.claims import fold_of
+from ragqa.lab.training import answers as training_of_answers
 from ragqa.lab.training.answers import (
     AnswerSources,
     AnswersTraining,
@@ -20,7 +21,12 @@ from ragqa.lab.training.answers import (
     questions_sha256,
     train_answers,
 )
-from ragqa.lab.training.loop import WEIGHTS
+from ragqa.lab.training.answers import _loss as loss_of
+from ragqa.lab.training.loop import WEIGHTS, load_classifier
+from ragqa.lab.training.reranker import LABELS
+from ragqa.lab.written import JudgedQuestion
+from ragqa.models.inference.pair_encoding import PairEncoder
+from ragqa.models.inference.torch_engine import load_tokenizer
 from tests.support.tiny_models import tensors_of, write_trainable
 
 VOCABULARY = "a firm keeps records it them for six years fees are due in may how long kept who reads the".split()
@@ -123,3 +129,29 @@ def test_measures_are_of_the_first_sentence_and_of_the_best_ones():
     found = measures([answered, answered, near], [[0.1, 0.9], [0.4, 0.2], [0.3, 0.5]])
     assert (found.first, found.n_first, found.auc, found.n) == (0.5, 2, pytest.approx(0.5), 3)
     assert math.isnan(measures([near], [[0.1, 0.2]]).auc)
+
+
+def test_so_many_questions_are_drawn_and_the_judged_ones_stand_beside_them(claims, tmp_path, monkeypatch):
+    judged = JudgedQuestion(
+        "how long records", (("It keeps them for six years.", "Records", 1.0), ("Fees are due.", "", 0.0))
+    )
+    monkeypatch.setattr(training_of_answers, "written_passages", lambda *_: ())
+    monkeypatch.setattr(training_of_answers, "judged_questions", lambda *_: (judged,))
+    train, _ = gather_questions(AnswerSources(claims=claims, written=tmp_path, passes=2, n_questions=3))
+    assert len(train) == 2 * (3 + 1)
+    (found,) = {one for one in train if one.question == judged.question}
+    assert set(zip(found.sentences, found.answers, strict=True)) == {
+        ("Records: It keeps them for six years.", 1.0),
+        ("Fees are due.", 0.0),
+    }
+
+
+def test_a_part_of_an_answer_is_half_an_answer_to_learn(tmp_path):
+    base = write_trainable(tmp_path / "base", VOCABULARY)
+    model = load_classifier(base, LABELS, dropout=0.0, seed=1, frozen_layers=0)
+    encoder = PairEncoder(load_tokenizer(base), 32)
+    none, part, whole = (
+        loss_of(model, encoder, False, [LabelledQuestion("fees", ("fees are due",), (answers,))]).item()
+        for answers in (0.0, 0.5, 1.0)
+    )
+    assert part == pytest.approx((none + whole) / 2)

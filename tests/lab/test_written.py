@@ -8,7 +8,7 @@ import pytest
 
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.lab import written
-from ragqa.lab.written import WRITTEN, digest_of, written_gaps, written_passages
+from ragqa.lab.written import JUDGED, WRITTEN, digest_of, judged_questions, written_gaps, written_passages
 
 TEXT = "Fees are due in May. They are paid to the Registrar."
 CLAIM = {"text": "Fees fall due in spring.", "label": "supported", "kind": "weaker", "from": [0]}
@@ -47,6 +47,37 @@ def test_a_passage_is_read_where_it_lies_and_left_out_where_it_is_absent_or_read
 
 def test_documents_of_the_fold_held_out_are_left_out(data):
     assert [one.claimed.id for one in written_passages(data, fold=0)] == ["hotpot:7", "adgm:1:1.1"]
+
+
+def test_judged_sentences_are_read_where_they_lie_without_those_of_the_fold_held_out(data, tmp_path, monkeypatch):
+    shas = [digest_of([text]) for text in ("Fees are due in May.", "They are paid to the Registrar.")]
+    places = [
+        ("hotpot:7", 0, shas[0], 2),
+        ("adgm:3:1.1", 1, shas[1], 1),
+        ("hotpot:7", 1, "0" * 16, 2),
+        ("hotpot:8", 0, shas[0], 0),
+    ]
+    rows = [{"question": name, "is_test": name == "test", "sentences": places} for name in ("when fees due", "test")]
+    file = tmp_path / "judged.jsonl.gz"
+    file.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    monkeypatch.setattr(written, "JUDGED", file)
+    (found,) = judged_questions(data)
+    assert found.question == "when fees due"
+    assert found.sentences == (("Fees are due in May.", "Fees", 1.0), ("They are paid to the Registrar.", "", 0.5))
+    (apart,) = judged_questions(data, fold=0, is_test=True)
+    assert (apart.question, apart.sentences) == ("test", found.sentences[:1])
+
+
+def test_shipped_judgements_hold_no_text_of_others():
+    rows = [item.values for item in read_json_lines(JUDGED, JUDGED.name)]
+    assert len({row["question"] for row in rows}) == len(rows) > 200
+    for row in rows:
+        assert row.keys() == {"question", "is_test", "sentences"}
+        for passage, number, sha256, answers in row["sentences"]:
+            assert ":" in passage
+            assert number >= 0
+            assert len(sha256) == 16
+            assert answers in {0, 1, 2}
 
 
 def test_each_shipped_passage_has_two_claims_of_each_label_and_holds_no_text_of_others():

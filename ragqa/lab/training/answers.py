@@ -40,7 +40,7 @@ from ragqa.lab.training.loop import (
 )
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.lab.training.reranker import LABELS, logits_of
-from ragqa.lab.written import written_passages
+from ragqa.lab.written import JudgedQuestion, judged_questions, written_passages
 from ragqa.models import fingerprint, resolve_model
 from ragqa.models.inference.pair_encoding import PairEncoder
 from ragqa.models.inference.torch_engine import load_tokenizer
@@ -54,6 +54,7 @@ OWN = 4  # sentences of a question's own passage: those that answer, and the oth
 OWN_OF_SQUAD = 3
 NEAREST = 14  # sentences of other passages that are looked at
 FOREIGN = 4  # of them that are kept to draw from
+OF_JUDGED = 8  # sentences of a question whose nearest of a whole corpus are judged: all that answer, then others
 ALIKE = 0.6  # of the words of two sentences: they may answer the same
 WITH_HEADING = 0.6  # chance that the model sees what stands above a sentence
 
@@ -68,7 +69,8 @@ class AnswerSources:
     without: Path | None = None  # JSON lines of questions that must not be learnt
     written: Path | None = None  # RAGQA_DATA, whose further passages have questions of our own
     fold: int | None = None
-    passes: int = 2  # over the claims' questions, each with sentences drawn anew
+    passes: int = 2  # over the claims' questions and the judged ones, each with sentences drawn anew
+    n_questions: int | None = None  # of the claims' and our own in a pass, drawn at random; None: all
     n_squad: int = 1_000  # questions, drawn at random
     n_foreign: int = 2  # sentences of other passages beside a question's own
     seed: int = 1
@@ -80,7 +82,7 @@ class LabelledQuestion:
 
     question: str
     sentences: tuple[str, ...]
-    answers: tuple[bool, ...]
+    answers: tuple[float, ...]  # 1, 0, or .5 for a part of the answer
 
     @property
     def n_chars(self) -> int:
@@ -92,7 +94,7 @@ class LabelledQuestion:
 class _Candidates:
     question: str
     sentences: tuple[str, ...]
-    answers: tuple[bool, ...]
+    answers: tuple[float, ...]
     heading: str
     is_claimed: bool
     foreign: list[tuple[str, str]] = field(default_factory=list)  # (sentence, heading) of other passages
@@ -119,7 +121,13 @@ def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], li
         learnt += _of_claims(written.claimed, written.heading)
     squad = list(_of_squad(sources, chance)) if sources.squad else []
     _find_foreign([*learnt, *squad])
-    train = [_drawn(one, sources.n_foreign, chance) for _ in range(sources.passes) for one in learnt]
+    judged = judged_questions(sources.written, sources.fold) if sources.written else ()
+    train = []
+    for _ in range(sources.passes):
+        n = sources.n_questions
+        these = learnt if n is None else chance.sample(learnt, min(n, len(learnt)))
+        train += [_drawn(one, sources.n_foreign, chance) for one in these]
+        train += [_drawn_of_judged(one, chance) for one in judged]
     return [*train, *(_drawn(one, max(0, sources.n_foreign - 1), chance) for one in squad)], held_out
 
 
@@ -189,6 +197,15 @@ def _drawn(asked: _Candidates, n_foreign: int, chance: random.Random) -> Labelle
     texts += [in_context(text, above if chance.random() < WITH_HEADING else "") for text, above in foreign]
     answers = (*(asked.answers[n] for n in places), *(False for _ in foreign))
     return LabelledQuestion(asked.question, tuple(texts), answers)
+
+
+def _drawn_of_judged(asked: JudgedQuestion, chance: random.Random) -> LabelledQuestion:
+    """With what stands above each sentence, as the direct answer has it read."""
+    others = [one for one in asked.sentences if not one[2]]
+    right = [one for one in asked.sentences if one[2]][:OF_JUDGED]
+    found = [*right, *chance.sample(others, min(len(others), OF_JUDGED - len(right)))]
+    texts = tuple(in_context(text, heading) for text, heading, _ in found)
+    return LabelledQuestion(asked.question, texts, tuple(answers for *_, answers in found))
 
 
 def questions_sha256(questions: Sequence[LabelledQuestion]) -> str:
@@ -270,16 +287,16 @@ def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Seque
 
     pairs = [(one.question, text) for one in batch for text in one.sentences]
     logits = SCALE * logits_of(model, encoder, pairs, bf16=bf16)
-    answers = torch.tensor([answer for one in batch for answer in one.answers], device=logits.device)
+    answers = logits.new_tensor([answer for one in batch for answer in one.answers])
     lists, start = [], 0
     for one in batch:
         end = start + len(one.answers)
         among = torch.cat([logits.new_zeros(1), logits[start:end]])
-        right = answers[start:end].any()
-        wanted = torch.logsumexp(logits[start:end][answers[start:end]], 0) if right else logits.new_zeros(())
+        most = answers[start:end].max()  # of a part of the answer alone, half
+        wanted = most * torch.logsumexp(logits[start:end][answers[start:end] == most], 0)
         lists.append(torch.logsumexp(among, 0) - wanted)
         start = end
-    return functional.binary_cross_entropy_with_logits(logits, answers.float()) + 0.5 * torch.stack(lists).mean()
+    return functional.binary_cross_entropy_with_logits(logits, answers) + 0.5 * torch.stack(lists).mean()
 
 
 def _held_out(model: PreTrainedModel, encoder: PairEncoder, questions: Sequence[LabelledQuestion], bf16: bool) -> float:

@@ -22,11 +22,11 @@ MATRIX = 2  # dimensions
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 
 
-def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None) -> tuple[str, ...]:
+def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5) -> tuple[str, ...]:
     """Packs the model of ``folder`` into ``out``, which must stand beside ``base``; gives the names that are shared.
 
-    With ``earlier``, the weights that it was trained on from, their mean with these is packed (Wortsman et al. 2022):
-    it keeps more of what the one training taught and the other did not. Raises ModelError.
+    With ``earlier``, the weights that it was trained on from, a mean of both is packed, in which these have ``share``
+    (Wortsman et al. 2022): it keeps more of what the one training taught and the other did not. Raises ModelError.
     """
     from safetensors.numpy import load_file
 
@@ -39,12 +39,17 @@ def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None)
         others = load_file(earlier / WEIGHTS)
         if {name: one.shape for name, one in weights.items()} != {name: one.shape for name, one in others.items()}:
             raise ModelError(f"expected the tensors of {folder} in {earlier}, found others; name what it began with")
-        weights = {name: (one + others[name]) / 2 for name, one in weights.items()}
+        weights = {name: _mean(one, others[name], share) for name, one in weights.items()}
     out.mkdir(parents=True, exist_ok=True)
     shared = pack(weights, load_file(base / WEIGHTS), base.name, out / PACKED)
     _copy(folder, out)
     write_manifest(out, manifest_of(folder)["kind"], PACKED)
     return shared
+
+
+def _mean(tensor: npt.NDArray[Any], other: npt.NDArray[Any], share: float) -> npt.NDArray[Any]:
+    """What is the same in both, as frozen word embeddings are, stays exactly so: it may be shared with a base."""
+    return np.where(tensor == other, tensor, share * tensor + (1 - share) * other)
 
 
 def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
