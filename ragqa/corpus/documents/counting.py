@@ -28,23 +28,24 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"([^\W\d_]{3,}\.? |[A-Z]\.? ?(?=\d))(\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
-_BARE: Final = re.compile(r"(\d{1,3}) (?=[A-Z“‘\"])")
+_BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # headings that a source marks as such, or parts that a word numbers: it does so for all then
 
 
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, bare numbers that texts begin with told from them where they count on: "1 Keepers …", "2 Boats …"."""
+    """The blocks, numbers that texts begin with told from them where they count on: "1 Keepers …", "[2] Boats …"."""
     blocks = list(blocks)
     run: list[int] = []
     numbered: set[int] = set()
     for n, block in enumerate(blocks):
         found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
-        if found and (int(found[1]) == len(run) + 1 or found[1] == "1"):
-            run = [*run, n] if found[1] != "1" else [n]
+        number = int(found[1] or found[2]) if found else 0
+        if number and number in {1, len(run) + 1}:
+            run = [*run, n] if number > 1 else [n]
             numbered.update(run if len(run) >= MARKED else ())
     for n, block in enumerate(blocks):
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
-        yield replace(block, label=label, text=text) if label else block
+        yield replace(block, label=label.strip("[]"), text=text) if label else block
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
@@ -52,7 +53,7 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
 
     Their numbers rise, or begin anew. They stand alone with their number, or in headings that the source marks, or that
     are most of what looks like them, which captions of figures are not; words of parts and letters also before a
-    sentence.
+    sentence, others before a title in capitals.
     """
     looks = Counter(block.level for block in blocks if block.kind == "heading" and not _is_marked(block))
     unmarked = Counter[tuple[str, int]]()
@@ -91,7 +92,7 @@ def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step
     if not found or block.label or (styles and word not in styles):
         return None
     text = block.text[found.end() :]
-    if text and block.kind != "heading" and len(word) > 1 and word.lower() not in RANKS:
+    if not text.isupper() and text and block.kind != "heading" and len(word) > 1 and word.lower() not in RANKS:
         return None
     number = from_roman(found[2]) if found[2].isupper() else 0
     letter = word if len(word) == 1 else ""

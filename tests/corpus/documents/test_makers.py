@@ -100,6 +100,10 @@ def test_words_that_number_parts_are_learned_with_their_titles_and_before_senten
     assert numbers(tmp_path, articles)["Article 3"] == BOATS[2]
 
 
+def test_numbers_in_square_brackets_are_told_where_they_count_on(tmp_path):
+    assert numbers(tmp_path, "".join(f"<p>[{n}] {text}</p>" for n, text in enumerate(BOATS, start=1)))["2"] == BOATS[1]
+
+
 def test_points_that_were_inserted_are_in_order(tmp_path):
     points = "".join(f"<p>({label}) a boat of kind {label};</p>" for label in ("a", "aa", "b", "ba", "c"))
     found = numbers(tmp_path, f"<p>2. A keeper counts:</p>{points}")
@@ -223,6 +227,8 @@ def test_letters_and_bold_words_that_number_parts_are_learned_and_captions_are_n
     assert numbers(tmp_path, f"<h2>3. Boats</h2>{asked}")["Q 3.2"] == f"A {BOATS[1]}"
     named = "".join(f"<p><b>Principle {n}: Boats</b></p><p>{text}</p>" for n, text in enumerate(BOATS, start=1))
     assert numbers(tmp_path, named)["Principle 3"] == BOATS[2]
+    titled = "".join(f"<p>SEC. 10{n}. BOATS.</p><p>(a) {text}</p>" for n, text in enumerate(BOATS, start=1))
+    assert numbers(tmp_path, titled)["SEC. 102.(a)"] == BOATS[1]
     others = "".join(f"<p><b>Boats of sort {name}</b></p><p>They float.</p>" for name in "ABCD")
     shown = named.replace("Principle", "Figure")
     assert "Figure 2" not in numbers(tmp_path, others + shown)
