@@ -23,6 +23,7 @@ _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
 _FILLED: Final = {2: 0.6, 3: 0.66}  # by the number of columns: how much of one its text fills
 _SMALL: Final = 0.93  # of the usual size: small print
+_NEXT: Final = 1.6  # sizes between two lines of one note in a margin, at most
 _OF_LINES: Final = 6  # one in so many begins where a page's text does
 _SPACED: Final = 4  # letters in a row that stand apart: a word set wide
 RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -188,18 +189,37 @@ def _with_margins(words: Sequence[Word], lines: list[Line], page: int) -> list[L
     lefts = Counter(round(line.left) for line in text)
     left = min((x for x, times in lefts.items() if times * _OF_LINES >= len(text)), default=0)
     right = max((line.right for line in text), default=math.inf)
-    beside = [word for word in words if word.size < _SMALL * usual and (word.right < left - 2 or word.left > right + 2)]
-    if len(text) < _MIN_COLUMN_LINES or not any(len(word.text) > 2 and word.text.isalpha() for word in beside):
+    small = [
+        run for line in _joined([word for word in words if word.size < _SMALL * usual], page) for run in _runs(line)
+    ]
+    across = [line.base for line in small if line.left < left - 2 <= line.right or line.left <= right + 2 < line.right]
+    notes: list[list[Line]] = []
+    for line in sorted(small, key=lambda line: (line.left > right, line.base)):
+        if not (line.right < left - 2 or line.left > right + 2):
+            continue
+        if notes and 0 <= line.base - notes[-1][-1].base <= _NEXT * line.size:
+            notes[-1].append(line)
+        else:
+            notes.append([line])
+    notes = [
+        note
+        for note in notes
+        if any(word.text.isalpha() and len(word.text) > 2 for line in note for word in line.words)
+        and not any(abs(line.base - base) < 2 * line.size for line in note for base in across)  # as a footnote's end
+    ]
+    if len(text) < _MIN_COLUMN_LINES or not notes:
         return lines
-    inside = [*_joined([word for word in words if word not in beside], page)]
-    for is_left in (True, False):
-        side = [*_joined([word for word in beside if (word.right < left) == is_left], page)]
-        first = 0
-        for n in range(1, len(side) + 1):
-            if n == len(side) or side[n].base - side[n - 1].base > 1.6 * side[n].size:
-                _insert(inside, side[first:n])
-                first = n
+    taken = {id(word) for note in notes for line in note for word in line.words}
+    inside = [*_joined([word for word in words if id(word) not in taken], page)]
+    for note in notes:
+        _insert(inside, note)
     return inside
+
+
+def _runs(line: Line) -> Iterator[Line]:
+    """The line cut where white space is wider than between words."""
+    starts = [0, *(n for n in range(1, len(line.words)) if line.gap_after(n) > line.size), len(line.words)]
+    return (replace(line, words=line.words[start:end]) for start, end in pairwise(starts))
 
 
 def _insert(lines: list[Line], note: list[Line]) -> None:

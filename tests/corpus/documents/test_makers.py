@@ -187,6 +187,13 @@ def test_small_print_in_a_margin_is_the_heading_of_the_rule_that_begins_beside_i
     assert found["4."].text == "Act 12 of 2001"  # the note, which is read after its rule
 
 
+def test_footnotes_that_begin_further_out_than_the_text_are_none_in_a_margin(tmp_path):
+    rules = [(150, 90 + 40 * n, 11, f"{n + 1}. {text}") for n, text in enumerate(3 * BOATS)]
+    note = "Boats float on the water of the port and on that of the lake behind it."
+    found = pdf_of(tmp_path, [*rules, (60, 700, 8, f"1 {note}"), (60, 709, 8, "Always.")])
+    assert [one.text for one in found.values() if "float" in one.text] == [f"{note} Always."]
+
+
 def test_headings_that_stand_alike_on_many_pages_are_no_running_heads(tmp_path):
     pages = [
         [(60, 60, 18, f"{n} Application"), (60, 110, 10, f"{n}.1 {text}")] for n, text in enumerate(BOATS, start=1)
