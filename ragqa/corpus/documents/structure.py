@@ -48,8 +48,7 @@ def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
     blocks = list(counted_on(blocks))
     marked = (block.kind == "heading" and block.level > 0 and not _is_of_page(block) for block in blocks)
-    builder = _Builder(marks_headings=sum(marked) >= MARKED)
-    builder.counted = counting_words(blocks)
+    builder = _Builder(counting_words(blocks), marks_headings=sum(marked) >= MARKED)
     for n, block in enumerate(blocks):
         if not builder.begun and block.kind == "heading" and _is_of_page(block) and _numbers_a_part(block):
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
@@ -93,10 +92,10 @@ def opens_list(step: Step) -> bool:
 
 
 class _Builder:
-    def __init__(self, *, marks_headings: bool) -> None:
+    def __init__(self, counted: dict[str, str], *, marks_headings: bool) -> None:
         self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
-        self.counted: dict[str, str] = {}  # words that number the document's parts
+        self.counted = counted  # words that number the document's parts
         self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
