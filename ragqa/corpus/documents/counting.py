@@ -24,69 +24,86 @@ from ragqa.corpus.documents.labels import (
 )
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
-_COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title"
-    r"([^\W\d_]{3,}) (\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
+_COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
+    r"([^\W\d_]{3,}\.? |[A-Z]\.? ?(?=\d))(\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
-_BARE: Final = re.compile(r"(\d{1,3}) (?=[A-Z“‘\"])")
+_BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # headings that a source marks as such, or parts that a word numbers: it does so for all then
 
 
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, bare numbers that texts begin with told from them where they count on: "1 Keepers …", "2 Boats …"."""
+    """The blocks, numbers that texts begin with told from them where they count on: "1 Keepers …", "[2] Boats …"."""
     blocks = list(blocks)
     run: list[int] = []
     numbered: set[int] = set()
     for n, block in enumerate(blocks):
         found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
-        if found and (int(found[1]) == len(run) + 1 or found[1] == "1"):
-            run = [*run, n] if found[1] != "1" else [n]
+        number = int(found[1] or found[2]) if found else 0
+        if number and number in {1, len(run) + 1}:
+            run = [*run, n] if number > 1 else [n]
             numbered.update(run if len(run) >= MARKED else ())
     for n, block in enumerate(blocks):
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
-        yield replace(block, label=label, text=text) if label else block
+        yield replace(block, label=label.strip("[]"), text=text) if label else block
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
     """Words that number parts as "Article" does, in any language, and the style of each.
 
-    Their numbers rise, or begin anew. They stand alone with their number, or in headings that the source marks; words
-    of parts also before a sentence.
+    Their numbers rise, or begin anew. They stand alone with their number, or in headings that the source marks, or that
+    are most of what looks like them, which captions of figures are not; words of parts and letters also before a
+    sentence, others before a title in capitals.
     """
+    looks = Counter(block.level for block in blocks if block.kind == "heading" and not _is_marked(block))
+    unmarked = Counter[tuple[str, int]]()
     by_word: dict[str, list[tuple[int, Value]]] = {}
     tables = Counter[str]()  # that the word's headings stand over: it numbers those
     for block, after in zip_longest(blocks, blocks[1:]):
         if found := counted(block):
-            word = found[0].printed.split()[0]
+            word = re.split(r"[\W\d]", found[0].printed)[0]
             by_word.setdefault(word, []).append((block.level, found[0].value))
+            unmarked[word, block.level] += bool(found[1]) and block.kind == "heading" and not _is_marked(block)
             tables[word] += after is not None and after.kind == "table"
     words = {
         word: min(level for level, _ in held)
         for word, held in by_word.items()
         if len({value for _, value in held}) >= MARKED
         and tables[word] * 2 < len(held)
+        and (
+            len(word) == 1
+            or all(unmarked[word, level] * 2 >= looks[level] for level, _ in held if unmarked[word, level])
+        )
         and all(one < other or other == held[0][1] for (_, one), (_, other) in pairwise(held))
     }
     deepest = max(words.values(), default=0)
     return {word: word.lower() if word.lower() in RANKS else LEARNED[level == deepest] for word, level in words.items()}
 
 
+def _is_marked(block: Block) -> bool:
+    """Whether a heading's source says that it is one and how high, not its look."""
+    return 0 < block.level < BOLD_LEVEL and not block.place.startswith("page=")
+
+
 def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step, str] | None:
     """The number that a word before it makes of a block, and the text behind; None where it may be a sentence's."""
     found = _COUNTED.match(block.text)
-    if not found or block.label or (styles and found[1] not in styles):
+    word = found[1].strip(" .") if found else ""
+    if not found or block.label or (styles and word not in styles):
         return None
     text = block.text[found.end() :]
-    marked = block.kind == "heading" and 0 < block.level < BOLD_LEVEL and not block.place.startswith("page=")
-    if text and not marked and found[1].lower() not in RANKS:
+    if not text.isupper() and text and block.kind != "heading" and len(word) > 1 and word.lower() not in RANKS:
         return None
     number = from_roman(found[2]) if found[2].isupper() else 0
-    value = ((number, ""),) if number else tuple(map(component, found[2].split(".")))
-    return Step(f"{found[1]} {found[2]}", (styles or {}).get(found[1], ""), value), text
+    letter = word if len(word) == 1 else ""
+    value = ((number, ""),) if number else tuple(map(component, (letter + found[2]).split(".")))
+    return Step(found[0].strip(" .:–—-"), (styles or {}).get(word, ""), value), text
 
 
 def whole_value(unit: Unit) -> Value:
-    """A unit's value as the beginning of dotted numbers: of "4." and "Principle 4" (4, ""), of "D." (0, "D")."""
+    """A unit's value as the beginning of dotted numbers: of "4.", "4.0" and "Principle 4" (4, ""), of "D." (0, "D")."""
+    if unit.style == DOTTED and unit.is_heading and unit.value[-1] == (0, ""):
+        return unit.value[:-1]
     own_word = unit.style in RANKS and unit.label.split()[0].lower() not in RANKS
     if unit.style in {DOTTED, "1."} or own_word:
         return unit.value
@@ -102,6 +119,9 @@ def number_under(step: Step, parent: Unit) -> str:
     base: Unit | None = parent
     if step.style == DOTTED:
         while base is not None and (own := whole_value(base)) and step.value[: len(own)] == own:
+            base = base.parent
+    elif step.style in LEARNED and len(step.value) > 1:  # "Q 3.2" below "3 Licences"
+        while base is not None and base.style in {DOTTED, "1."}:
             base = base.parent
     above = base.number.rstrip(".") if base is not None else ""
     return f"{above}.{step.printed}" if above else step.printed
@@ -154,7 +174,10 @@ def doubtful(root: Unit) -> list[str]:
             if below.style and below.style not in {ID, GUIDANCE}:
                 base = below.number.removesuffix(below.label)
                 before = last.get(kind := (below.style, base, below.captions, below.is_heading))
-                if before is not None and not is_later(before.value, below.value):
+                in_order = before is None or (
+                    before.value < below.value if below.style == DOTTED else is_later(before.value, below.value)
+                )
+                if not in_order:
                     found.append(below.number)
                 last[kind] = below
     return found

@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
-    LONGEST_NAME,
     has_text,
     is_bold,
     is_layout,
     is_marked,
     is_note,
     items_of,
+    notes_last,
+    number_of,
     pieces_of,
     read_page,
     rows_of,
     spanned,
     text_of,
 )
+from ragqa.corpus.documents.html_unseen import UNSEEN, n_chars, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
 from ragqa.corpus.documents.model import (
     BOLD_LEVEL,
@@ -38,32 +40,17 @@ from ragqa.corpus.documents.model import (
     Kind,
     Parsed,
     UnreadableError,
-    words_of,
 )
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-_UNSEEN: Final = frozenset("script style noscript template head link meta title".split())
-_NEVER: Final = frozenset(
-    "iframe object embed svg canvas video audio button input select textarea form label nav footer aside dialog "
-    "menu".split()
-)
-_ROLES: Final = frozenset("navigation banner contentinfo search complementary dialog alertdialog menu toolbar".split())
-_FURNITURE: Final = re.compile(
-    r"(?:\w+[-_])?(?:cookies?|consent|gdpr|breadcrumbs?|nav|navbar|navigation|menu|sidebar|social|share|sharing|skip|"
-    r"newsletter|subscribe|pagination|pager|toolbar|popup|modal|adverts?|toc|table-of-contents|masthead|footer)"
-    r"(?:[-_]?(?:bar|banner|links?|list|menu|notice|overlay|policy|box|block|wrapper|container|content|inner|nav|to))*",
-    re.IGNORECASE,
-)  # of a class, as a whole
-_SCRIPT: Final = "script or style"
-_MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
 _NO_COLUMN: Final = frozenset(("p", "li", *(f"h{n}" for n in range(1, 7))))
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
-_HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]*?\battr\(\s*([\w-]+)")
 _MAX_WAITING: Final = 2**24  # bytes of pages that are kept until they are asked for
 _MAX_DEPTH: Final = 200  # of elements within elements
 
@@ -114,52 +101,22 @@ def _identity(path: Path) -> tuple[Path, int, int]:
     return path, path.stat().st_mtime_ns, path.stat().st_size
 
 
-def _take_out(body: HtmlElement, parsed: Parsed) -> None:
-    """Takes out what no reader sees, and what is no text by its element, role or name."""
-    whole, gone = _n_chars(body), set[Any]()
-    for element in list(body.iterdescendants()):
-        if element in gone:
-            continue
-        reason = _dropped(element, element.tag if isinstance(element.tag, str) else "", whole)
-        if not reason or (reason != _SCRIPT and _is_aside(element)):
-            continue
-        gone.update(element.iter())
-        if reason != _SCRIPT:
-            parsed.leave_out(reason, _shown(element))
-        element.drop_tree()
-
-
 def _leave_rest(body: HtmlElement, main: HtmlElement, parsed: Parsed) -> None:
     """Notes what stands outside the main text."""
     if main is not body:
         main.drop_tree()
-        parsed.leave_out("outside the main text", _shown(body))
-
-
-def _shown(element: HtmlElement) -> str:
-    return clean_line("".join(pieces_of(element)))
-
-
-def plain_words(body: HtmlElement) -> list[str]:
-    """Every word of the page that is no script: what is read and what is left out come to the same."""
-    for element in list(body.iter(*_UNSEEN)):
-        element.drop_tree()
-    return words_of("".join(pieces_of(body)))
+        parsed.leave_out("outside the main text", text_of(body))
 
 
 def _main(body: HtmlElement) -> HtmlElement:
     """The element that says it is the main text, where it holds most of the page's text; else the body."""
-    whole = _n_chars(body)
+    whole = n_chars(body)
     for wanted in ("main", "*[@role='main']", "article", "*[@id='content']", "*[@id='main-content']"):
         found = body.findall(f".//{wanted}")
-        if len(found) == 1 and _n_chars(found[0]) * 2 > whole:
+        if len(found) == 1 and n_chars(found[0]) * 2 > whole:
             element: HtmlElement = found[0]
             return element
     return body
-
-
-def _n_chars(element: HtmlElement) -> int:
-    return sum(map(len, element.itertext()))
 
 
 class _WebPage:
@@ -175,8 +132,9 @@ class _WebPage:
         self.title = clean_line(root.findtext(".//title") or "")
         body = root.find(".//body")
         self.body = root if body is None else body
+        self._shown = {name for style in root.iter("style") for name in _ATTRIBUTE.findall(style.text or "")}
         self.parsed.words = plain_words(self.body)
-        _take_out(self.body, self.parsed)
+        take_out(self.body, self.parsed)
         self.main = main = _main(self.body)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
@@ -193,11 +151,16 @@ class _WebPage:
                 items += 1
                 marked += is_marked(element)
         self.shows_counters = marked * 2 <= items  # else numbers are typed into the items, and a style hides the list's
-        self.leaves = leaves_of(main, self.holds_blocks, _UNSEEN)
+        self.leaves = leaves_of(main, self.holds_blocks, UNSEEN)
         self.numbers, self.headings = columns_and_headings(self.leaves)
 
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
+
+    def attributed(self, element: HtmlElement) -> str:
+        """The number that the page's style shows before an element, from one of its attributes."""
+        numbers = (element.get(name) or "" for name in self._shown)
+        return next((number for number in numbers if is_label(number)), "")
 
     def is_linked_note(self, element: HtmlElement) -> bool:
         """Whether a paragraph begins with a mark that links into the page, and the page links to it: a footnote."""
@@ -234,13 +197,14 @@ class _Walk:
     def walk(self, element: HtmlElement, depth: int, indent: float, label: str = "") -> None:
         """Adds the blocks below this element; ``label`` is the number that its list or a column beside it gives it."""
         if depth > _MAX_DEPTH:
-            self.parsed.leave_out("too deeply nested", _shown(element))
+            self.parsed.leave_out("too deeply nested", text_of(element))
             return
         numbers = self._numbers(element)
+        number = number_of(element)
         inline: list[str] = [element.text or ""]
-        for child in element:
+        for child in notes_last(element):
             tag = child.tag if isinstance(child.tag, str) else ""
-            if child in numbers or child in self.page.numbers:
+            if child in numbers or child in self.page.numbers or child is number:
                 self._flush(inline, label, indent, last=True)
                 label = text_of(child)
             elif child in self.page.furniture:
@@ -289,22 +253,24 @@ class _Walk:
         return ""
 
     def _block(self, element: HtmlElement, tag: str, depth: int, indent: float, label: str) -> None:
+        label = self.page.attributed(element) or label
         if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
         if re.fullmatch(r"h[1-6]", tag) and self.page.is_of_notes(element):
             self.parsed.leave_out("heading of notes", text_of(element))
         elif re.fullmatch(r"h[1-6]", tag):
-            self._add(text_of(element), "heading", label, int(tag[1]), indent)
+            self._heading(element, label, int(tag[1]), indent)
         elif element in self.page.headings or (tag == "p" and is_bold(element)):
-            self._add(text_of(element), "heading", label, BOLD_LEVEL, indent)
+            self._heading(element, label, BOLD_LEVEL, indent)
         elif tag in _LISTS:
             for number, item in items_of(element, tag):
                 if is_note(item):
                     self._note(item, indent)
                     continue
-                shown = number if self.page.shows_counters and not is_marked(item) else ""
+                counts = self.page.shows_counters and not is_marked(item)
+                shown = self.page.attributed(item) or (number if counts else "")
                 self.walk(item, depth, indent + 1, shown)
-        elif is_note(element) or (tag == "p" and self.page.is_linked_note(element)):
+        elif tag == "aside" or is_note(element) or (tag == "p" and self.page.is_linked_note(element)):
             self._note(element, indent)
         elif tag == "table":
             self._table(element, depth, indent)
@@ -313,6 +279,13 @@ class _Walk:
                 self._add(line, "text", "", 0, indent)
         else:
             self.walk(element, depth, indent + (tag in {"blockquote", "dd"}), label)
+
+    def _heading(self, element: HtmlElement, label: str, level: int, indent: float) -> None:
+        text, number = text_of(element), number_of(element)
+        if number is not None and not label:
+            label = text_of(number)
+            text = text.removeprefix(label).strip()
+        self._add(text, "heading", label, level, indent)
 
     def _note(self, element: HtmlElement, indent: float) -> None:
         label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
@@ -356,36 +329,3 @@ class _Walk:
     def _add(self, text: str, kind: Kind, label: str, level: int, indent: float) -> None:
         place = f"anchor={self.anchor}" if self.anchor else ""
         self.parsed.add(Block(text, kind, label, level, indent, place))
-
-
-def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
-    """Why this element is left out; empty where it stays. ``whole``: the characters of the page."""
-    if not tag or tag in _UNSEEN:
-        return _SCRIPT
-    if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
-        return ""
-    if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
-        holds = tag == "form" and element.find(".//h1") is not None and _n_chars(element) >= _MOST * whole
-        names = tag == "button" and re.fullmatch("h[1-6]|summary", element.getparent().tag)
-        return "" if holds or names else "navigation, form or embedded object"
-    if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
-        return "link to its own heading"
-    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
-        return "hidden text"
-    if _HIDDEN.search(element.get("style") or ""):
-        return "hidden text"
-    if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
-        return "banner or menu"
-    if _is_furniture(f"{element.get('class') or ''} {element.get('id') or ''}") and _n_chars(element) < _MOST * whole:
-        return "banner or menu"
-    return ""
-
-
-@lru_cache(4096)
-def _is_furniture(names: str) -> bool:
-    return any(len(name) <= LONGEST_NAME and _FURNITURE.fullmatch(name) for name in names.split())
-
-
-def _is_aside(element: HtmlElement) -> bool:
-    """Whether this is a note, whatever it is called besides."""
-    return is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,7 @@ _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
 _STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?(lower|upper)-(alpha|latin|roman)", re.IGNORECASE)
 LONGEST_NAME: Final = 80
+_LONGEST_NUMBER: Final = 20  # letters of a number that stands in an element of its own
 
 
 def read_page(path: Path) -> HtmlElement:
@@ -82,6 +83,24 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
             if child.text:
                 yield child.text
             waiting += child.iterchildren(reversed=True)
+
+
+def number_of(element: HtmlElement) -> HtmlElement | None:
+    """The first child where it is no block and holds nothing but the number of what follows: a bold or coloured one."""
+    first = element[0] if len(element) and not (element.text or "").strip() else None
+    if first is None or first.tag in BLOCKS or first.tag in {"a", "sup", "br", "img"} or not isinstance(first.tag, str):
+        return None
+    number = clean_line("".join(islice(first.itertext(), 4)))
+    if not number or len(number) > _LONGEST_NUMBER or number[:2].isalpha() or not is_label(number):
+        return None
+    behind = (first.tail or "").strip() or next((text_of(one) for one in first.itersiblings() if has_text(one)), "")
+    return first if behind[:1].isupper() and text_of(first) == number else None
+
+
+def notes_last(element: HtmlElement) -> Iterator[HtmlElement]:
+    """The children in their order; notes in the margin that stand before what they are about follow it."""
+    before = [*takewhile(lambda child: child.tag == "aside", element)]
+    return chain(islice(element, len(before), None), before)
 
 
 def is_marked(item: HtmlElement) -> bool:

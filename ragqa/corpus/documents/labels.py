@@ -35,8 +35,11 @@ _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:
 _SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # that a rule is cited with: "PRIN 2.1.1"
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
-_ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
-_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])")
+_INSERTED = r"\d{1,3}[a-z]"  # "2a." behind "2."
+_ROUND = re.compile(rf"\(({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
+_MARKED = re.compile(
+    rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])"
+)
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # of a heading with its title

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import Step, follows, read_label, split_label
-from ragqa.corpus.documents.model import MAX_PAGES, Block, Parsed, UnreadableError
+from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_PAGES, Block, Parsed, UnreadableError
 from ragqa.corpus.documents.model import words_of as plain_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
 from ragqa.corpus.documents.pdf_lines import RAISED, Line, lines_of, words_of
@@ -250,7 +250,7 @@ def _leading(pages: Sequence[PdfPage], body: float) -> float:
 
 
 def _begun(line: Line) -> _Paragraph:
-    label, n_words = _hanging_label(line)
+    label, n_words = ("", 0) if line.beside else _hanging_label(line)
     if n_words:
         indent = line.words[n_words].left if n_words < len(line.words) else line.left
         return _Paragraph([line], label, indent, True, read_label(label, bare=True)[0])
@@ -272,6 +272,8 @@ def _hanging_label(line: Line) -> tuple[str, int]:
 def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, body: float) -> bool:
     """Whether the line goes on with the paragraph."""
     last = paragraph.last
+    if line.beside or last.beside:
+        return line.beside == last.beside and 0 < line.base - last.base <= 1.6 * line.size
     if abs(line.size - last.size) > 0.6 or _has_bullet(line):
         return False
     if line.bold != last.bold and line.words[0].bold != last.words[-1].bold:
@@ -345,6 +347,8 @@ def _block(paragraph: _Paragraph, body: float, levels: Mapping[tuple[float, bool
     first = paragraph.lines[0]
     indent, margin = (round(left - first.column, 1) for left in (paragraph.indent, first.left))
     place, margin = place_of(boxes), margin if paragraph.steps else 0.0
+    if first.beside:
+        return Block(text, first.beside, "", BOLD_LEVEL if first.beside == "heading" else 0, place=place)
     marked = first.size > body * _LARGE or all(line.bold for line in paragraph.lines)
     if not marked or len(text.split()) > 25 or text.endswith(";"):
         return Block(text, "text", label, 0, indent, place, margin)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from ragqa.corpus.documents.labels import from_roman
+from ragqa.corpus.documents.labels import from_roman, read_label
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.pdf_lines import Line
 
@@ -39,7 +39,7 @@ class PdfPage:
 
 def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> None:
     """Takes out running headers and footers, page numbers and tables of contents; ``body`` is the usual size."""
-    running = _running(pages)
+    running = _running(pages, body)
     places = _running_places(pages, body)
     listed: set[int] = set()
     for page in pages:
@@ -56,12 +56,15 @@ def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> 
         page.lines = kept
 
 
-def _running(pages: Sequence[PdfPage]) -> set[tuple[str, int]]:
-    """Lines at the edges that come back page after page, alike but for a number that counts the pages."""
+def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
+    """Lines at the edges that come back page after page, alike but for a number that counts the pages.
+
+    A numbered one in larger print is a heading, as where each chapter begins a page with its "Application".
+    """
     seen: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {}
     for page in pages:
         for line in page.lines:
-            if _is_edge(line, page):
+            if _is_edge(line, page) and not _is_numbered_heading(line, body):
                 numbers = tuple(
                     int(n[-9:]) if n.isdigit() else from_roman(n) for n in _NUMBER.findall(line.text.lower())
                 )
@@ -126,6 +129,10 @@ def _contents(page: PdfPage, n_pages: int, *, goes_on: bool) -> Sequence[Line]:
 
 def _is_edge(line: Line, page: PdfPage) -> bool:
     return line.bottom < page.height * _EDGE or line.top > page.height * (1 - _EDGE)
+
+
+def _is_numbered_heading(line: Line, body: float) -> bool:
+    return line.size > body * 1.12 and all(read_label(line.text, bare=True))
 
 
 def _key(line: Line) -> tuple[str, int]:

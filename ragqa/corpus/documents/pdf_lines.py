@@ -10,14 +10,21 @@ import ctypes
 import math
 import statistics
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
-from typing import Any, Final
+from itertools import accumulate, groupby, pairwise
+from typing import Any, Final, Literal
+
+from ragqa.corpus.documents.labels import read_label
 
 _MAX_CHARS: Final = 200_000  # of a page
 _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
+_FILLED: Final = {2: 0.6, 3: 0.66}  # by the number of columns: how much of one its text fills
+_SMALL: Final = 0.93  # of the usual size: small print
+_NEXT: Final = 1.6  # sizes between two lines of one note in a margin, at most
+_OF_LINES: Final = 6  # one in so many begins where a page's text does
 _SPACED: Final = 4  # letters in a row that stand apart: a word set wide
 RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _RAISED_BY: Final = 0.6  # of the size: so far a small mark stands above the baseline of its line
@@ -40,11 +47,15 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Words on one baseline; ``column`` is how far right of the page's first column theirs begins."""
+    """Words on one baseline; ``column`` is how far right of the page's first column theirs begins.
+
+    ``beside`` says what stands in a margin: the heading of the rule that begins beside it, or a note.
+    """
 
     words: tuple[Word, ...]
     page: int
     column: float = 0.0
+    beside: Literal["", "heading", "note"] = ""
 
     @property
     def text(self) -> str:
@@ -152,23 +163,74 @@ def _is_bold(raw: Any, text: Any, place: int) -> bool:  # noqa: ANN401
 def lines_of(words: Sequence[Word], page: int) -> list[Line]:
     """The lines of a page in reading order: a column after the other, what crosses both between them."""
     lines = list(_joined(words, page))
-    gutter = _gutter(lines)
-    if gutter is None:
-        return lines
+    gutters = _gutters(lines)
+    if not gutters:
+        return _with_margins(words, lines, page)
     found: list[Line] = []
-    lefts = [word.left for word in words]
-    column = min((left for left in lefts if left >= gutter), default=0.0) - min(lefts)
-    for crosses, band in groupby(lines, key=lambda line: _crosses(line, gutter)):
+    first = min(word.left for word in words)
+    for crosses, band in groupby(lines, key=lambda line: any(_crosses(line, gutter) for gutter in gutters)):
         group = list(band)
         if crosses:
             found += group
             continue
-        halves = [
-            [word for line in group for word in line.words if (word.left < gutter) == first] for first in (True, False)
-        ]
-        for half, begins in zip(halves, (0.0, column), strict=True):
-            found += _joined(half, page, begins)
+        for low, high in pairwise((-math.inf, *gutters, math.inf)):
+            column = min((word.left for word in words if low <= word.left < high), default=first) - first
+            found += _joined([word for line in group for word in line.words if low <= word.left < high], page, column)
     return found
+
+
+def _with_margins(words: Sequence[Word], lines: list[Line], page: int) -> list[Line]:
+    """The lines, what stands in small print left or right of all others apart from them, where the next number is."""
+    sizes = Counter[float]()
+    for word in words:
+        sizes[word.size] += len(word.text)
+    usual = max(sizes, key=lambda size: sizes[size], default=0.0)
+    text = [*_joined([word for word in words if word.size >= _SMALL * usual], page)]
+    lefts = Counter(round(line.left) for line in text)
+    left = min((x for x, times in lefts.items() if times * _OF_LINES >= len(text)), default=0)
+    right = max((line.right for line in text), default=math.inf)
+    small = [
+        run for line in _joined([word for word in words if word.size < _SMALL * usual], page) for run in _runs(line)
+    ]
+    across = [line.base for line in small if line.left < left - 2 <= line.right or line.left <= right + 2 < line.right]
+    notes: list[list[Line]] = []
+    for line in sorted(small, key=lambda line: (line.left > right, line.base)):
+        if not (line.right < left - 2 or line.left > right + 2):
+            continue
+        if notes and 0 <= line.base - notes[-1][-1].base <= _NEXT * line.size:
+            notes[-1].append(line)
+        else:
+            notes.append([line])
+    notes = [
+        note
+        for note in notes
+        if any(word.text.isalpha() and len(word.text) > 2 for line in note for word in line.words)
+        and not any(abs(line.base - base) < 2 * line.size for line in note for base in across)  # as a footnote's end
+    ]
+    if len(text) < _MIN_COLUMN_LINES or not notes:
+        return lines
+    taken = {id(word) for note in notes for line in note for word in line.words}
+    inside = [*_joined([word for word in words if id(word) not in taken], page)]
+    for note in notes:
+        _insert(inside, note)
+    return inside
+
+
+def _runs(line: Line) -> Iterator[Line]:
+    """The line cut where white space is wider than between words."""
+    starts = [0, *(n for n in range(1, len(line.words)) if line.gap_after(n) > line.size), len(line.words)]
+    return (replace(line, words=line.words[start:end]) for start, end in pairwise(starts))
+
+
+def _insert(lines: list[Line], note: list[Line]) -> None:
+    """Puts a note in the margin before the line with a number beside it or next below, or behind all others."""
+    level = note[0].base - 0.5 * note[0].size
+    numbered = (n for n, line in enumerate(lines) if line.base >= level and not line.beside)
+    place = next((n for n in numbered if read_label(lines[n].text)[0]), len(lines))
+    said = " ".join(line.text for line in note)
+    at_number = place < len(lines) and lines[place].base <= level + 1.5 * lines[place].size
+    names = at_number and said[0].isupper() and not any(map(str.isdigit, said))
+    lines[place:place] = [replace(line, beside="heading" if names else "note") for line in note]
 
 
 def _joined(words: Sequence[Word], page: int, column: float = 0.0) -> Iterator[Line]:
@@ -222,28 +284,46 @@ def _crosses(line: Line, gutter: float) -> bool:
     ) or any(word.left < gutter < word.right for word in line.words)
 
 
-def _gutter(lines: Sequence[Line]) -> float | None:
-    """The middle of the white space between two columns; None on a page with one.
+def _gutters(lines: Sequence[Line]) -> list[float]:
+    """The middles of the white spaces between a page's columns, two or three; none on a page with one.
 
-    Both columns must hold running text, so that hanging numbers and tables make none.
+    All columns must hold running text, so that hanging numbers and tables make none.
     """
     if len(lines) < _MIN_COLUMN_LINES:
-        return None
+        return []
     left, right = min(line.left for line in lines), max(line.right for line in lines)
-    middle, width = (left + right) / 2, right - left
     words = [word for line in lines for word in line.words]
-    near = range(int(middle - width / 8), int(middle + width / 8))
-    crossed = {x: sum(word.left - _MIN_GUTTER / 4 < x < word.right + _MIN_GUTTER / 4 for word in words) for x in near}
-    least = min(crossed.values(), default=len(lines))
-    if least * _MAX_CROSSED > len(lines):
-        return None
-    free = [x for x, times in crossed.items() if times == least]
-    gutter = float(free[len(free) // 2])
-    sides = [
-        [word for line in lines for word in line.words if (word.left < gutter) == first] for first in (True, False)
+    crossings = _crossings(words)
+    for n, filled in _FILLED.items():
+        width = (right - left) / n
+        middles = (_free_near(crossings, left + width * k, width / 4, len(lines)) for k in range(1, n))
+        gutters = [middle for middle in middles if middle is not None]
+        edges = pairwise((-math.inf, *gutters, math.inf))
+        sides = ([*_joined([word for word in words if low <= word.left < high], 0)] for low, high in edges)
+        if len(gutters) == n - 1 and all(
+            len(side) >= _MIN_COLUMN_LINES
+            and statistics.median(line.right - line.left for line in side) >= width * filled
+            for side in sides
+        ):
+            return gutters
+    return []
+
+
+def _crossings(words: Sequence[Word]) -> list[int]:
+    """How many words stand, with some white space about them, above each whole point from the left."""
+    spans = [
+        (max(0, math.floor(word.left - _MIN_GUTTER / 4) + 1), math.ceil(word.right + _MIN_GUTTER / 4)) for word in words
     ]
-    for side in sides:
-        filled = [line.right - line.left for line in _joined(side, 0)]
-        if len(filled) < _MIN_COLUMN_LINES or statistics.median(filled) < width * 0.3:
-            return None
-    return gutter
+    steps = [0] * (max(end for _, end in spans) + 1)
+    for start, end in spans:
+        steps[start] += 1
+        steps[max(start, end)] -= 1
+    return list(accumulate(steps))
+
+
+def _free_near(crossings: Sequence[int], middle: float, around: float, n_lines: int) -> float | None:
+    """Where the fewest words stand about this place of a page; None where too many do."""
+    near = range(max(0, int(middle - around)), min(int(middle + around), len(crossings)))
+    least = min((crossings[x] for x in near), default=n_lines)
+    free = [x for x in near if crossings[x] == least]
+    return None if least * _MAX_CROSSED > n_lines else float(free[len(free) // 2])

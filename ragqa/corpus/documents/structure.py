@@ -48,8 +48,7 @@ def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
     blocks = list(counted_on(blocks))
     marked = (block.kind == "heading" and block.level > 0 and not _is_of_page(block) for block in blocks)
-    builder = _Builder(marks_headings=sum(marked) >= MARKED)
-    builder.counted = counting_words(blocks)
+    builder = _Builder(counting_words(blocks), marks_headings=sum(marked) >= MARKED)
     for n, block in enumerate(blocks):
         if not builder.begun and block.kind == "heading" and _is_of_page(block) and _numbers_a_part(block):
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
@@ -83,9 +82,8 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     if style in RANKS and not is_heading and rest:
         named = rest[0].isupper() and len(rest.split()) <= _ITEM_WORDS and not rest.endswith(_NO_HEADING_ENDS)
         return (steps, rest) if named else ((), block.text)
-    if style == "1." and len(steps) == 1 and rest[:1].islower():
-        return (), block.text
-    return steps, rest
+    is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
+    return ((), block.text) if is_sentence else (steps, rest)
 
 
 def opens_list(step: Step) -> bool:
@@ -94,10 +92,10 @@ def opens_list(step: Step) -> bool:
 
 
 class _Builder:
-    def __init__(self, *, marks_headings: bool) -> None:
+    def __init__(self, counted: dict[str, str], *, marks_headings: bool) -> None:
         self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
-        self.counted: dict[str, str] = {}  # words that number the document's parts
+        self.counted = counted  # words that number the document's parts
         self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
@@ -205,11 +203,10 @@ class _Builder:
     def _is_titled_by(self, block: Block) -> bool:
         """Whether the block is the name of the part, chapter or article whose number stands alone before it."""
         top = self._stack[-1]
-        bare = top.style in RANKS and not any(isinstance(part, Unit) or part.text for part in top.parts)
-        words = block.text.split()
         return (
-            bare
-            and 0 < len(words) <= MAX_TITLE_WORDS
+            top.style in RANKS
+            and not any(isinstance(part, Unit) or part.text for part in top.parts)
+            and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
             and not block.text[:1].islower()
             and not block.text.startswith("[")
@@ -248,6 +245,8 @@ class _Builder:
             return self._is_rule(unit) and 0 < block.indent < unit.margin - _TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
             return _is_outside(block, unit)
+        if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
+            return True  # "HAS ADOPTED THIS REGULATION:"
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
 
     # Numbers --------------------------------------------------------------------------------------------------------
@@ -278,7 +277,7 @@ class _Builder:
         found = max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
         for unit in self._stack[found + 1 :]:
             only_ranks = len(unit.texts) == 1 and all(below.style in RANKS for below in unit.units)
-            if not (unit.is_heading and only_ranks and unit.style not in RANKS and 0 < unit.level <= level):
+            if not (unit.is_heading and only_ranks and unit.style not in RANKS and 0 < unit.level <= (level or 9)):
                 break
             found += 1
         return found
@@ -335,10 +334,11 @@ class _Builder:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
             last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
-            goes_on = last is not None
-            if goes_on and best < 2.5 and (parent := self._open_above(last)) is not None:  # a rule was quoted between
+            if (
+                last is not None and best < 2.5 and (parent := self._open_above(last)) is not None
+            ):  # a rule was quoted between
                 best, chosen, place = 2.5, read, parent
-            weight = 2.0 if opens(value) else 1.5 if goes_on else -2.0
+            weight = 2.0 if opens(value) else 1.5 if last is not None else -2.0
             under = len(self._stack) - 1
             while is_heading and self._is_rule(self._stack[under]):  # no heading stands below a rule
                 under -= 1

@@ -5,6 +5,7 @@ from docx import Document
 from docx.oxml import OxmlElement
 
 from ragqa.corpus.documents.conservation import lost_words
+from ragqa.corpus.documents.counting import doubtful
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import read_label
@@ -99,6 +100,10 @@ def test_words_that_number_parts_are_learned_with_their_titles_and_before_senten
     assert numbers(tmp_path, articles)["Article 3"] == BOATS[2]
 
 
+def test_numbers_in_square_brackets_are_told_where_they_count_on(tmp_path):
+    assert numbers(tmp_path, "".join(f"<p>[{n}] {text}</p>" for n, text in enumerate(BOATS, start=1)))["2"] == BOATS[1]
+
+
 def test_points_that_were_inserted_are_in_order(tmp_path):
     points = "".join(f"<p>({label}) a boat of kind {label};</p>" for label in ("a", "aa", "b", "ba", "c"))
     found = numbers(tmp_path, f"<p>2. A keeper counts:</p>{points}")
@@ -153,3 +158,100 @@ def test_a_note_stands_with_the_paragraph_that_calls_it(tmp_path):
     write_pdf(tmp_path / "a.pdf", [[*body, mark, (60, 700, 8, "1 Those that float on the water of the port.")]])
     found = passages(parse_pdf(tmp_path / "a.pdf"))
     assert [one.number for one in found if "float" in one.text] == ["1.note 1"]
+
+
+def pdf_of(tmp_path, *pages):
+    write_pdf(tmp_path / "a.pdf", pages)
+    return {one.number: one for one in passages(parse_pdf(tmp_path / "a.pdf"))}
+
+
+def test_three_columns_are_read_one_after_the_other(tmp_path):
+    said = "counts boats and lamps by day and night".split()
+    columns = [
+        (40 + 180 * k, 100 + 14 * n, 10, f"{k + 1}.{n + 1} {who} {' '.join(said[n % 3 :][:4])}.")
+        for n in range(9)
+        for k, who in enumerate(("A keeper", "A master", "A pilot"))
+    ]
+    found = pdf_of(tmp_path, columns)
+    assert list(found) == [f"{k}.{n}" for k in (1, 2, 3) for n in range(1, 10)]
+    assert found["2.4"].text == "A master counts boats and lamps."
+
+
+def test_small_print_in_a_margin_is_the_heading_of_the_rule_that_begins_beside_it_or_a_note(tmp_path):
+    rules = [(150, 90 + 40 * n, 11, f"{n + 1}. {text}") for n, text in enumerate(3 * BOATS)]
+    found = pdf_of(
+        tmp_path, [*rules, (40, 130, 7, "Lamps of"), (40, 138, 7, "the port."), (40, 220, 7, "Act 12 of 2001")]
+    )
+    assert found["2."].text == BOATS[1]
+    assert found["2."].section == "Lamps of the port."
+    assert found["4."].text == "Act 12 of 2001"  # the note, which is read after its rule
+
+
+def test_footnotes_that_begin_further_out_than_the_text_are_none_in_a_margin(tmp_path):
+    rules = [(150, 90 + 40 * n, 11, f"{n + 1}. {text}") for n, text in enumerate(3 * BOATS)]
+    note = "Boats float on the water of the port and on that of the lake behind it."
+    found = pdf_of(tmp_path, [*rules, (60, 700, 8, f"1 {note}"), (60, 709, 8, "Always.")])
+    assert [one.text for one in found.values() if "float" in one.text] == [f"{note} Always."]
+
+
+def test_headings_that_stand_alike_on_many_pages_are_no_running_heads(tmp_path):
+    pages = [
+        [(60, 60, 18, f"{n} Application"), (60, 110, 10, f"{n}.1 {text}")] for n, text in enumerate(BOATS, start=1)
+    ]
+    found = pdf_of(tmp_path, *pages)
+    assert [found[f"{n}.1"].section for n in (1, 2, 3)] == [f"{n} Application" for n in (1, 2, 3)]
+
+
+def test_numbers_that_elements_or_styles_set_before_texts_are_theirs(tmp_path):
+    rules = "".join(
+        f"<h2><span>{n}</span><span>Boats</span></h2><div><p><span>(1)</span><span>{text}</span></p></div>"
+        for n, text in enumerate(BOATS, start=1)
+    )
+    assert numbers(tmp_path, rules)["3.(1)"] == BOATS[2]
+    style = "<style>li::before { content: attr(data-rule) ' ' }</style>"
+    rules = "".join(f"<li data-rule='4.{n}'>{text}" for n, text in enumerate(BOATS, start=1))
+    assert numbers(tmp_path, f"{style}<ol>{rules}</ol>")["4.2"] == BOATS[1]
+    assert numbers(tmp_path, f"<p><span>1</span>st {BOATS[0]}</p>")[""].startswith("1st A keeper")
+
+
+def test_a_note_beside_a_rule_stands_with_it_and_apart(tmp_path):
+    rules = "".join(
+        f"<div><aside class='sidenote'>See {n}</aside><div><b>2.{n}</b> <p>{text}</p></div></div>"
+        for n, text in enumerate(BOATS, start=1)
+    )
+    path = tmp_path / "a.html"
+    path.write_text(f"<html><body><h1>Book</h1>{rules}</body></html>", encoding="utf-8")
+    found = [(one.number, one.text) for one in passages(parse_html(path))][1:]
+    assert found == [
+        pair for n, text in enumerate(BOATS, start=1) for pair in ((f"2.{n}", text), (f"2.{n}", f"See {n}"))
+    ]
+
+
+def test_letters_and_bold_words_that_number_parts_are_learned_and_captions_are_not(tmp_path):
+    asked = "".join(
+        f"<p><b>Q 3.{n}</b> Who counts {n} boats?</p><p>A {text}</p>" for n, text in enumerate(BOATS, start=1)
+    )
+    assert numbers(tmp_path, f"<h2>3. Boats</h2>{asked}")["Q 3.2"] == f"A {BOATS[1]}"
+    named = "".join(f"<p><b>Principle {n}: Boats</b></p><p>{text}</p>" for n, text in enumerate(BOATS, start=1))
+    assert numbers(tmp_path, named)["Principle 3"] == BOATS[2]
+    titled = "".join(f"<p>SEC. 10{n}. BOATS.</p><p>(a) {text}</p>" for n, text in enumerate(BOATS, start=1))
+    assert numbers(tmp_path, titled)["SEC. 102.(a)"] == BOATS[1]
+    others = "".join(f"<p><b>Boats of sort {name}</b></p><p>They float.</p>" for name in "ABCD")
+    shown = named.replace("Principle", "Figure")
+    assert "Figure 2" not in numbers(tmp_path, others + shown)
+
+
+def test_inserted_numbers_chapters_numbered_with_a_nought_and_a_line_in_capitals(tmp_path):
+    recitals = "".join(f"<p>({n}) {text}</p>" for n, text in enumerate(BOATS, start=1))
+    rules = "".join(
+        f"<p>{n}. {text}</p>" for n, text in zip(("1", "2", "2a", "3"), (*BOATS, "A cook cooks."), strict=True)
+    )
+    found = numbers(tmp_path, f"{recitals}<p>HAVE AGREED AS FOLLOWS:</p><p>Article 1</p><p>Boats</p>{rules}")
+    assert (found["(3)"], found["Article 1.2a."]) == (BOATS[2], BOATS[2])
+    path = tmp_path / "b.html"
+    body = "".join(f"<h2>{n}.0 Boats</h2><p>{n}.1 {text}</p>" for n, text in enumerate(BOATS, start=1))
+    path.write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+    root = build(parse_html(path).blocks)
+    rules = {one.number: one.section for one in passages_of(root, "d", "D", 128)}
+    assert [rules[f"{n}.1"] for n in (1, 2, 3)] == [f"{n}.0 Boats" for n in (1, 2, 3)]
+    assert not doubtful(root)
