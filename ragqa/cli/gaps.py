@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import FittedTable, counted, plain, stderr, stdout
-from ragqa.cli.register import SHOWN, part_of
+from ragqa.cli.register import SHOWN
 from ragqa.index import open_index
 from ragqa.infra.journal import held
 from ragqa.library.edits import read_edits
@@ -20,6 +20,7 @@ from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
 from ragqa.library.gaps import LABELS, Correction, GapRun, GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
+from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Register, load, renewed
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths

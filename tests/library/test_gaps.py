@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 import time
 from dataclasses import replace
 
@@ -11,12 +12,15 @@ from openpyxl import load_workbook
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.errors import CorpusError
+from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.journal import held
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow
+from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
+from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import HEADS, write_gaps
 from ragqa.library.gaps import ALL, Correction, GapStore, Policies, chapter_of, gap_events, statements_of
+from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
 from ragqa.scoring.repass.scorer import RepassScorer
@@ -37,6 +41,7 @@ POLICY = (
     Passage("a:2", "a", "Feed the cat\n\nThe garden is green. We train the staff.", "Policy A", number="2"),
     Passage("b:1", "b", "The vault is locked each night. Nobody waves.", "Policy B", number="1"),
 )
+ASKED = GapRequest(documents=("1",), policies="5" * 64)
 LABELS = ["covered", "covered", "conflicts", "not found", "not found"]
 YES, NO, NEITHER = (0.05, 0.9, 0.05), (0.9, 0.05, 0.05), (0.05, 0.05, 0.9)
 
@@ -332,3 +337,69 @@ def test_the_command(tmp_path, monkeypatch, ended):
     assert "People found 1 of 1 results right" in said
     refused = ended(*part[:-1], "9", code=2)
     assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())
+
+
+def job_of(jobs, gaps, search=None, asked=ASKED, nli=None):
+    def load():
+        return register_of(*RULES), Policies(POLICY, search or Counting(POLICY)), scorer_of(nli or ByWords())
+
+    return jobs.begin("rules/policies", lambda: GapJob("rules/policies", gaps.folder, asked, jobs, load))
+
+
+def test_a_run_in_the_background_goes_on_after_a_stop_and_reads_no_row_twice(tmp_path):
+    jobs, gaps, found = Jobs(tmp_path), GapFolder(tmp_path / "gaps"), register_of(*RULES)
+    held_up, go_on = threading.Event(), threading.Event()
+
+    class Held(Counting):
+        def __call__(self, text):
+            if self.n_asked == 2:
+                held_up.set()
+                assert go_on.wait(60)
+            return super().__call__(text)
+
+    job = job_of(jobs, gaps, search := Held(POLICY))
+    assert held_up.wait(60)
+    with pytest.raises(ConfigError, match="is being worked on"):
+        job_of(jobs, gaps)
+    name = found.rows[0].obligation_id
+    sheet = {name: SheetRow(Correction("confirmed"), Correction())}
+    assert gaps.take(sheet, found, job).n_taken == 1  # beside the reading
+    assert len(rows_left(gaps.store(job), found, ASKED)) == 3
+    job.stop()
+    go_on.set()
+    view = job.wait(60)
+    assert (view.stopped, view.error, search.n_asked) == (True, "", 3)
+    assert gaps.asked() == ASKED
+    assert len(rows_left(gaps.store(None), found, ASKED)) == 2
+    view = job_of(jobs, gaps, search).wait(60)
+    assert (view.phase, search.n_asked) == ("Done", 5)
+    run = gaps.store(None).standing(*read_so_far(gaps.store(None), found, POLICY))
+    assert [gap.label for gap in run.gaps] == LABELS
+    assert run.agreement == (1, 1)
+    assert run.gaps[0].near == ("a:1", "a:2", "b:1")
+    assert run.gaps[0].deciding[0].probability == pytest.approx(0.9)
+    assert [one.text for one in run.unasked] == ["The garden is green.", "Nobody waves."]
+
+
+def test_a_run_of_a_part_reads_that_and_says_why_it_cannot(tmp_path):
+    jobs, gaps, found = Jobs(tmp_path), GapFolder(tmp_path / "gaps"), register_of(*RULES)
+    assert gaps.asked() is None
+    assert job_of(jobs, gaps, asked=GapRequest(chapters=("1.2",))).wait(60).phase == "Done"
+    assert [gap.row.number for gap in read_so_far(gaps.store(None), found, POLICY)[0]] == ["1.2"]
+    assert "found '9'" in job_of(jobs, gaps, asked=GapRequest(("9",))).wait(60).error
+
+
+def test_rows_are_found_by_label_policy_chapter_party_strength_and_words(folder):
+    run, _, _ = run_of(folder)
+
+    def numbers(**wanted):
+        return [gap.row.number for gap in matching_gaps(run, WantedGaps(**wanted))]
+
+    assert numbers() == ["1.1", "1.1", "1.2", "2.1", "2.1"]
+    assert numbers(label="conflicts") == ["1.2"]
+    assert numbers(label="covered", policy="Policy B") == ["1.2"]
+    assert numbers(policy="Policy C") == []
+    assert numbers(chapter="Rules 2") == ["2.1", "2.1"]
+    assert numbers(party="FIRM", strength="must not") == []
+    assert numbers(words="vault never") == ["1.2"]
+    assert numbers(words="flag", party="a firm", strength="must") == ["2.1"]
