@@ -16,12 +16,14 @@ from ragqa.cli.register import SHOWN
 from ragqa.index import open_index
 from ragqa.infra.journal import held
 from ragqa.library.edits import read_edits
+from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
 from ragqa.library.gaps import LABELS, Correction, GapRun, GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
 from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Register, load, renewed
+from ragqa.records.memo_files import write_memo
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
@@ -34,6 +36,7 @@ def gaps(
     chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write rows, matrix and statements to, for Excel.")] = None,
+    memo: Annotated[Path | None, typer.Option(help="File to write a memo to: .docx, .html, .md or .pdf.")] = None,
     take: Annotated[
         Path | None, typer.Option(help="Sheet written earlier: what people said and commented is taken over.")
     ] = None,
@@ -63,10 +66,13 @@ def gaps(
     for path in filter(None, (csv, xlsx)):
         write_gaps(path, run)
         lines.append(f"{len(rows):,} rows are in {path}")
+    if memo:
+        write_memo(gap_memo(run, corpus, policies), memo)
+        lines.append(f"the memo is {memo}")
     if as_json:
         typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))
         return
-    if not (csv or xlsx or take):
+    if not (csv or xlsx or memo or take):
         stdout().print(_table(run))
     right, n_said = run.agreement
     if n_said:

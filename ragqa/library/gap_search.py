@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.library.gap_sheets import evidence
 from ragqa.library.gaps import GapRow, GapRun, chapter_of
 
 
@@ -45,6 +44,10 @@ def _is_labelled(run: GapRun, gap: GapRow, wanted: WantedGaps) -> bool:
 
 
 def _has(run: GapRun, gap: GapRow, words: list[str]) -> bool:
-    said = run.correction(gap)
-    text = " ".join((gap.row.number, gap.row.title, gap.row.text, *evidence(gap), said.comment)).casefold()
-    return all(word in text for word in words)
+    own = f"{gap.row.number} {gap.row.title} {gap.row.text} {run.correction(gap).comment}".casefold()
+    left = [word for word in words if word not in own]
+    if not left:
+        return True
+    said = (text for one in gap.deciding for text in (one.title, *one.words, *(each.text for each in one.statements)))
+    policies = " ".join(said).casefold()
+    return all(word in policies for word in left)

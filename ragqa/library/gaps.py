@@ -44,8 +44,9 @@ READ: Final = 6  # passages of policies that are looked at for a row
 NEAR: Final = 0.5
 ALL: Final = "all policies"
 MEASURED: Final = (  # what the README of this room says of the labels
-    "Of 30 planted cases held back, balanced accuracy .61; none of 13 absent or conflicting was called covered, but "
-    "five of ten conflicts and eight of twenty covered rows are found: read those that are not found, too."
+    "Measured on 60 planted cases: balanced accuracy .61 on the half held back; of 25 absent or conflicting one was "
+    "called covered, but only five of ten conflicts and eight of twenty covered rows were found. Read what is not "
+    "found, too."
 )
 CORRECTIONS: Final = "corrections.json"
 _LABEL_OF: Final[Mapping[Cover, Label]] = {

@@ -16,6 +16,7 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.journal import held
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow
+from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import HEADS, write_gaps
@@ -23,6 +24,7 @@ from ragqa.library.gaps import ALL, Correction, GapStore, Policies, chapter_of, 
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
+from ragqa.records.memo_files import memo_bytes
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
@@ -287,6 +289,19 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
         cells = [cell for sheet in book.worksheets for row in sheet.iter_rows() for cell in row]
         assert "f" not in {cell.data_type for cell in cells}
         assert book["Matrix"]["C2"].data_type == "n"
+
+
+def test_a_memo_has_what_is_not_covered_with_the_words_of_both_sides(folder):
+    evil = (*POLICY, Passage("c:1", "c", "<b>Wave</b> the [flag](http://x.y) never.", "Policy C", number="1"))
+    run, _, _ = run_of(folder, policies=evil)
+    text = memo_bytes(gap_memo(run, "The rules", "The policies"), ".md").decode()
+    assert "# The policies held against The rules" in text
+    assert "A firm must lock the vault at night" in text
+    assert "The vault is never locked" in text
+    assert "keep a register" not in text.split("Statements of the policies")[0]
+    assert "<b>" not in text
+    assert r"\[flag\](http\:" in text  # no link
+    assert "Reviewed by" in text
 
 
 def test_a_folder_that_holds_something_else_is_refused(folder):

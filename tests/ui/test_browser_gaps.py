@@ -1,5 +1,9 @@
 """An analyst at the page of gaps: a run started there, rows judged by single keys, the heat map, a kill amid a run."""
 
+import json
+import os
+import signal
+
 import pytest
 
 from ragqa.corpus.demo import DEMOS
@@ -7,7 +11,8 @@ from ragqa.index import build_index
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.loading import load_encoder
 from ragqa.settings.config import IndexingConfig
-from tests.support.server import ROOT, browser_marks
+from tests.support.server import PATIENCE, ROOT, browser_marks, running_app, server_of, settle
+from tests.ui.test_browser_library import pictures
 
 pytestmark = [pytest.mark.slow, *browser_marks(1_800)]
 

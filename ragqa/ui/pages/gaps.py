@@ -16,6 +16,7 @@ from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
 from ragqa.library.edits import SheetRow
+from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import write_gaps
@@ -24,6 +25,7 @@ from ragqa.library.jobs import BackgroundJob
 from ragqa.library.register_search import part_of, parties
 from ragqa.library.register_store import Register, up_to_date
 from ragqa.pipeline import Pipeline
+from ragqa.records.memo_files import memo_bytes
 from ragqa.records.words import cut, quantity
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.server.access.policy import Act
@@ -208,7 +210,7 @@ def _so_far(
 def _results(both: _Both, run: GapRun) -> None:
     draw_notices(f"{_SAID}_row")
     st.html(standing_html(run))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         view = st.segmented_control("View", _VIEWS, default=_VIEWS[0], key="gaps_view", label_visibility="collapsed")
         draw_sheets(
             both.corpus,
@@ -218,6 +220,13 @@ def _results(both: _Both, run: GapRun) -> None:
             lambda sheet, name: _take(both, sheet, name, files=[name]),
             name="gaps",
             said=f"{_SAID}_row",
+        )
+        st.download_button(
+            "Memo (Word)",
+            access.bound(partial(_memo, both, run)),  # made when somebody clicks
+            f"gaps-{both.corpus}.docx",
+            key="gaps_memo",
+            on_click="ignore",
         )
     if view == _VIEWS[1]:
         st.html(matrix_html(run, partial(_address, both)))
@@ -229,6 +238,12 @@ def _results(both: _Both, run: GapRun) -> None:
 
 def _write(run: GapRun, path: Path) -> None:
     write_gaps(path, run)
+
+
+def _memo(both: _Both, run: GapRun) -> bytes:
+    with access.gate().doing(Act.READ, both.corpus, memo=both.policies):
+        titles = resources.corpus_titles([both.corpus, both.policies], both.paths)
+        return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies]), ".docx")
 
 
 def _address(both: _Both, chapter: str, policy: str) -> str:
@@ -333,7 +348,7 @@ def _version(register: Register, gap: GapRow) -> str:
     since = register.since.get(gap.row.obligation_id, "")
     if not since:
         return ""
-    return f"so since version {register.versions.index(since) + 1}, {since[:10]}"
+    return f"unchanged since version {register.versions.index(since) + 1}, {since[:10]}"
 
 
 def _comment(both: _Both, gap: GapRow, said: Correction, key: str) -> None:
