@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from ragqa.library.gap_rows import LABELS, MEASURED, GapRun, Label
 from ragqa.library.gap_sheets import evidence
-from ragqa.library.gaps import LABELS, MEASURED, GapRun, Label
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
 from ragqa.records.words import quantity
 

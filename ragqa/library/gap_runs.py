@@ -16,7 +16,8 @@ from ragqa.errors import CorpusError
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import held, translated
 from ragqa.library.edits import SheetRow, Taken
-from ragqa.library.gaps import Correction, GapRow, GapStore, Policies, Statement, gap_events, is_left_out, unasked
+from ragqa.library.gap_rows import Correction, GapRow, Statement
+from ragqa.library.gaps import GapStore, Policies, SecondReader, gap_events, is_left_out, unasked
 from ragqa.library.jobs import BackgroundJob, Jobs
 from ragqa.library.register import Obligation
 from ragqa.library.register_search import part_of
@@ -30,15 +31,19 @@ _DOING: Final = "reading gaps"
 
 @dataclass(frozen=True, slots=True)
 class GapRequest:
-    """What a run was asked for: documents and chapters of the rules, none: all; the hash of the policies' corpus."""
+    """What a run was asked for: documents and chapters of the rules, none: all; the hash of the policies' corpus.
+
+    ``second``: a language model is asked about rows that are not sure.
+    """
 
     documents: tuple[str, ...] = ()
     chapters: tuple[str, ...] = ()
     policies: str = ""
+    second: bool = False
 
 
 _ASKED: Final = TypeAdapter(GapRequest)
-Load = Callable[[], tuple[Register, Policies, RepassScorer]]
+Load = Callable[[], tuple[Register, Policies, RepassScorer, SecondReader | None]]
 
 
 class GapJob(BackgroundJob):
@@ -60,12 +65,12 @@ class GapJob(BackgroundJob):
     def do(self) -> None:
         """Reads the rows."""
         self._show("Loading the models", 0, 0)
-        found, policies, scorer = self._load()
+        found, policies, scorer, second = self._load()
         rows = part_of(found.rows, self._asked.documents, self._asked.chapters)
         with held(self._folder, _DOING), closing(GapStore(self._folder)) as store:
             self.store = store
             try:
-                with closing(gap_events(store, found, rows, policies, scorer)) as events:
+                with closing(gap_events(store, found, rows, policies, scorer, second)) as events:
                     for event in events:
                         phase = "Reading rows" if event.is_read else "Passing rows that are known"
                         self._show(phase, event.done, event.total, event.last.row.number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.library.gaps import GapRow, GapRun, chapter_of
+from ragqa.library.gap_rows import GapRow, GapRun, chapter_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,6 +23,7 @@ from ragqa.infra.files import write_whole
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
+from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_store import NOT_APPLICABLE, Register
 from ragqa.scoring.policies import RULES_OF_POLICIES, cover_of_all, policy_verdicts, similarity_of
@@ -34,20 +33,10 @@ from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import Passage, Ranking
 from ragqa.types.scores import Cover, ObligationVerdict
 
-Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
-LABELS: Final[tuple[Label, ...]] = get_args(Label)  # the first that a policy has is the row's
-CONFIRMED: Final = "confirmed"
-SAID: Final = (CONFIRMED, *LABELS)
 READ: Final = 6  # passages of policies that are looked at for a row
 # Cosine of a row to a statement of a policy from which the policy is read. On 160 policies written for a rule .80 of
 # those that cover it and .91 of those that conflict have it, of rows on other subjects .17.
 NEAR: Final = 0.5
-ALL: Final = "all policies"
-MEASURED: Final = (  # what the README of this room says of the labels
-    "Measured on 60 planted cases: balanced accuracy .61 on the half held back; of 25 absent or conflicting one was "
-    "called covered, but only five of ten conflicts and eight of twenty covered rows were found. Read what is not "
-    "found, too."
-)
 CORRECTIONS: Final = "corrections.json"
 _LABEL_OF: Final[Mapping[Cover, Label]] = {
     Cover.COVERED: "covered",
@@ -57,59 +46,6 @@ _LABEL_OF: Final[Mapping[Cover, Label]] = {
 }
 _BLOCK: Final = re.compile(r"(?:(?!\n[ \t]*\n).)+", re.DOTALL)
 _LIST_MARK: Final = re.compile(r"[-*•(]|\w{1,3}[.)]\s")
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A sentence of a policy, ``start`` to ``end`` in its passage's text."""
-
-    passage_id: str
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyReading:
-    """What one policy comes to for a row.
-
-    ``statements`` are what it says of it, none where the row is not found; ``words`` those of the row that are missing
-    or that clash. ``probability`` is the verifier's, of `ObligationVerdict`; None in runs of older versions.
-    """
-
-    document_id: str
-    title: str
-    label: Label
-    statements: tuple[Statement, ...] = ()
-    words: tuple[str, ...] = ()
-    probability: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GapRow:
-    """A row of the register and what the policies come to for it; ``key`` is a hash of what was read, and by what.
-
-    ``near`` are the ids of the passages that were read, the nearest first.
-    """
-
-    row: Obligation
-    label: Label
-    readings: tuple[PolicyReading, ...] = ()
-    key: str = ""
-    near: tuple[str, ...] = ()
-
-    @property
-    def deciding(self) -> tuple[PolicyReading, ...]:
-        """The readings that have the row's label; of a row that is not found none has anything to show."""
-        return tuple(one for one in self.readings if one.label == self.label and one.statements)
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """What a person said of a row, one of `SAID` or nothing, and a comment."""
-
-    said: str = ""
-    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,51 +64,6 @@ class GapProgress:
     total: int
     last: GapRow
     is_read: bool
-
-
-@dataclass(frozen=True)
-class GapRun:
-    """The rows that were asked for, what people said of them, and the statements of policies that no row rests on.
-
-    ``stale`` are the ids of rows that were read anew since somebody spoke of them.
-    """
-
-    gaps: tuple[GapRow, ...]
-    corrections: Mapping[str, Correction] = field(default_factory=dict)
-    stale: frozenset[str] = frozenset()
-    unasked: tuple[Statement, ...] = ()
-
-    def correction(self, gap: GapRow) -> Correction:
-        """What was said of this row; empty where nothing was."""
-        return self.corrections.get(gap.row.obligation_id, Correction())
-
-    def label(self, gap: GapRow) -> Label:
-        """A person's label of a row, else the verifier's."""
-        said = self.correction(gap).said if self.corrections else ""
-        return next((label for label in LABELS if label == said), gap.label) if said else gap.label
-
-    @cached_property
-    def matrix(self) -> dict[tuple[str, str], Counter[str]]:
-        """How often each label is given, by chapter and policy; under `ALL` rows by their one label."""
-        counts: dict[tuple[str, str], Counter[str]] = {}
-        for gap in self.gaps:
-            chapter = chapter_of(gap.row)
-            for policy, label in (*((one.title, one.label) for one in gap.readings), (ALL, self.label(gap))):
-                counts.setdefault((chapter, policy), Counter())[label] += 1
-        return counts
-
-    @property
-    def agreement(self) -> tuple[int, int]:
-        """How many labels of the verifier people found right, of how many they spoke of as they are read now."""
-        said = [(self.correction(gap).said, gap.label) for gap in self.gaps if gap.row.obligation_id not in self.stale]
-        judged = [word in (CONFIRMED, label) for word, label in said if word]
-        return sum(judged), len(judged)
-
-
-def chapter_of(row: Obligation) -> str:
-    """The document, and the first part of the rule's number where it has several."""
-    chapter, dot, _ = row.number.partition(".")
-    return f"{row.title or row.document_id} {chapter if dot else ''}".strip()
 
 
 def statements_of(passage: Passage) -> Iterator[Statement]:
@@ -293,18 +184,37 @@ def _stamp(file: Path) -> tuple[int, int]:
 _GAP: Final = TypeAdapter(GapRow)
 
 
+class SecondReader(Protocol):
+    """Who is asked about rows that are not sure."""
+
+    @property
+    def model(self) -> str: ...
+
+    def of(self, gap: GapRow, passages: Sequence[Passage]) -> GapRow:
+        """The row with an opinion, or as it was."""
+
+
 def gap_events(
-    store: GapStore, register: Register, rows: Sequence[Obligation], policies: Policies, scorer: RepassScorer
+    store: GapStore,
+    register: Register,
+    rows: Sequence[Obligation],
+    policies: Policies,
+    scorer: RepassScorer,
+    second: SecondReader | None = None,
 ) -> Generator[GapProgress, None, GapRun]:
     """Holds these rows of the register against the policies; yields after each row, stopped at any moment goes on.
 
-    A row whose status is *not applicable* is not read. Raises ScoringError, RecordError and what ``policies.search``
-    does.
+    A row whose status is *not applicable* is not read. ``second`` is asked about those that are not sure.
+    Raises ScoringError, RecordError and what ``policies.search`` does.
     """
     store.carry(register.rows)
     made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {RULES_OF_POLICIES} {READ} {NEAR}"
     similarity = similarity_of(scorer)
-    whole = _digest(made_by, *(text for one in policies.passages for text in (one.passage_id, one.text)))
+    whole = _digest(
+        made_by,
+        second.model if second else "",
+        *(text for one in policies.passages for text in (one.passage_id, one.text)),
+    )
     gaps = []
     for row in rows:
         before, seen = store.known.get(row.obligation_id, (None, ""))
@@ -316,14 +226,19 @@ def gap_events(
             found = [hit.passage for hit in policies.search(row.text).hits[:READ]]
             near = sorted(found, key=lambda one: one.passage_id)
             key = _digest(made_by, row.text, *(text for one in near for text in (one.passage_id, one.text)))
-            is_read = before is None or before.key != key
+            asks_anew = before and second and before.second and before.second.model != second.model
+            is_read = before is None or before.key != key or bool(asks_anew)
             if is_read or before is None:
                 readings = _read(row, near, scorer, similarity)
                 label: Label = min((one.label for one in readings), key=LABELS.index, default="not found")
                 gap = GapRow(row, label, readings, key, tuple(one.passage_id for one in found))
             else:
                 gap = replace(before, row=row)
-            store.put(gap, whole, is_read=is_read)
+            if second and gap.second is None and gap.is_unsure:
+                gap = second.of(gap, found)
+                is_read = is_read or gap.second is not None
+            is_left = second is not None and gap.second is None and gap.is_unsure  # to be asked by the next run
+            store.put(gap, "" if is_left else whole, is_read=is_read)
         gaps.append(gap)
         yield GapProgress(len(gaps), len(rows), gap, is_read)
     return store.standing(gaps, unasked(policies.passages, gaps))

@@ -13,25 +13,29 @@ from openpyxl import load_workbook
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.generation.llm.client import ChatClient
 from ragqa.infra.journal import held
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow
 from ragqa.library.gap_memo import gap_memo
+from ragqa.library.gap_opinions import GapOpinions
+from ragqa.library.gap_rows import ALL, Correction, chapter_of
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import HEADS, write_gaps
-from ragqa.library.gaps import ALL, Correction, GapStore, Policies, chapter_of, gap_events, statements_of
+from ragqa.library.gaps import GapStore, Policies, gap_events, statements_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
 from ragqa.records.memo_files import memo_bytes
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import ScoringConfig
+from ragqa.settings.config import GenerationConfig, ScoringConfig
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 from ragqa.types.scores import NliProbabilities
 from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.killed import in_a_process
+from tests.support.openai_server import OpenAIServer, answer, status
 
 RULES = (
     Passage("1:1.1", "1", "A firm must: (a) keep a register of gifts; and (b) train its staff.", "Rules", number="1.1"),
@@ -356,7 +360,7 @@ def test_the_command(tmp_path, monkeypatch, ended):
 
 def job_of(jobs, gaps, search=None, asked=ASKED, nli=None):
     def load():
-        return register_of(*RULES), Policies(POLICY, search or Counting(POLICY)), scorer_of(nli or ByWords())
+        return register_of(*RULES), Policies(POLICY, search or Counting(POLICY)), scorer_of(nli or ByWords()), None
 
     return jobs.begin("rules/policies", lambda: GapJob("rules/policies", gaps.folder, asked, jobs, load))
 
@@ -418,3 +422,39 @@ def test_rows_are_found_by_label_policy_chapter_party_strength_and_words(folder)
     assert numbers(party="FIRM", strength="must not") == []
     assert numbers(words="vault never") == ["1.2"]
     assert numbers(words="flag", party="a firm", strength="must") == ["2.1"]
+
+
+def says(verdict, sentences=(1,)):
+    return answer(json.dumps({"verdict": verdict, "sentences": list(sentences), "reason": "<b>So</b> it says."}))
+
+
+def test_a_language_model_is_asked_once_about_a_row_that_is_not_sure_and_named_there(folder):
+    found, rows = register_of(RULES[1]), register_of(RULES[1]).rows
+
+    def asked(*script, nli=None):
+        with OpenAIServer(*script) as server:
+            client = ChatClient(GenerationConfig(base_url=server.base_url, model="m", max_retries=0), "key")
+            store = GapStore(folder)
+            given = Policies(POLICY, Counting(POLICY))
+            second = GapOpinions(client)
+            run = returned(gap_events(store, found, rows, given, scorer_of(nli or Unsure()), second))
+            store.close()
+            return run.gaps[0], run.opinions, len([one for one in server.requests if one.body])
+
+    class Unsure(ByWords):
+        def _default(self, premise, hypothesis):
+            return NliProbabilities(0.1, 0.3, 0.6) if "vault" in hypothesis else super()._default(premise, hypothesis)
+
+    gap, words, n = asked(status(500))
+    assert (gap.label, gap.second, words) == ("not found", None, "")
+    gap, words, n = asked(says("conflicts", (99,)))  # cites nothing that was shown: no opinion
+    assert (gap.label, gap.second.is_one, n) == ("not found", False, 1)
+    GapStore(folder, restart=True).close()
+    shown = [one.text for passage in POLICY for one in statements_of(passage)]
+    place = 1 + shown.index("The vault is never locked.")
+    gap, words, n = asked(says("conflicts", (place,)))
+    assert (gap.label, gap.second.before, gap.second.model, n) == ("conflicts", "not found", "m", 1)
+    assert [one.text for one in gap.deciding[0].statements] == ["The vault is never locked."]
+    assert words == "m was asked about 1 rows that were not sure, 120 tokens"
+    again, _, n = asked(says("covered"))
+    assert (again, n) == (gap, 0)  # kept on disk

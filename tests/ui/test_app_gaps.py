@@ -3,6 +3,7 @@
 import csv
 import json
 import threading
+from dataclasses import replace
 from html import unescape
 from types import SimpleNamespace
 
@@ -11,12 +12,14 @@ from streamlit.testing.v1 import AppTest
 
 from ragqa.index import build_index, open_index
 from ragqa.infra.journal import held
+from ragqa.library.gap_rows import Correction, GapOpinion
 from ragqa.library.gap_sheets import write_gaps
-from ragqa.library.gaps import Correction, GapStore, Policies, gap_events
+from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register_store import up_to_date
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
+from ragqa.ui.html.gaps import row_html, standing_html
 from ragqa.ui.state import resources
 from tests.library.test_gaps import ByWords, Counting, scorer_of
 from tests.support.fakes import FakeEncoder
@@ -99,7 +102,7 @@ def test_rows_are_judged_one_after_another_and_what_is_said_stays(world):
     assert list(GapStore(folder).corrections.values()) == [Correction("confirmed"), Correction("covered", HOSTILE)]
     assert "People found 1 of 2 results right" in told(at)
     at.selectbox(key="gaps_result").set_value("covered").run()
-    assert "Corrected by a person; the verifier found: conflicts" in told(at)
+    assert "Corrected by a person; found was: conflicts" in told(at)
     at.selectbox(key="gaps_result").set_value(None)
     at.text_input(key="gaps_words").set_value("no such words").run()
     assert "No row has all of this" in [one.value for one in at.caption]
@@ -171,3 +174,14 @@ def test_a_run_from_the_page_is_followed_stopped_and_goes_on(world, monkeypatch)
     assert "1 partly" in told(at)
     assert "1 conflicts" in told(at)
     assert at.button(key="gaps_start").label == "Read again what changed"
+
+
+def test_an_opinion_of_a_language_model_is_named_on_the_row_and_what_it_says_is_text(world):
+    _, run = read(world)
+    opinion = GapOpinion("model-1", "partly", HOSTILE, is_one=True, tokens=1_200)
+    gap = replace(run.gaps[0], label="covered", second=opinion)
+    html = row_html(gap, replace(run, gaps=(gap,)), "rules", "policies", lambda _: None, "")
+    assert "model-1, asked for a second opinion" in html
+    assert "The verifier found: partly." in html
+    assert HOSTILE not in html
+    assert "1,200 tokens" in standing_html(replace(run, gaps=(gap,)))

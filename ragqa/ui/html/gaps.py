@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ragqa.library.gaps import ALL, LABELS, MEASURED, GapRow, GapRun, Label, PolicyReading, Statement
+from ragqa.library.gap_rows import ALL, LABELS, MEASURED, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.types import Passage, Span
 from ragqa.ui.html.reader import Mark, passage_text_html, read_address
 from ragqa.ui.html.render import marked_html
@@ -29,7 +29,7 @@ def standing_html(run: GapRun) -> str:
     """How many rows have which label, how many labels people found right, and how often labels are wrong elsewhere."""
     counts = Counter(map(run.label, run.gaps))
     badges = [(f"{counts[label]:,} {label}", _KINDS[label]) for label in LABELS if counts[label]]
-    return _TEMPLATES.standing(badges, *run.agreement, MEASURED)
+    return _TEMPLATES.standing(badges, *run.agreement, run.opinions, MEASURED)
 
 
 def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, version: str) -> str:
@@ -48,11 +48,9 @@ def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, v
     passage = find(nearest) if nearest else None
     near = passage and (passage, read_address(policies, nearest), passage_text_html(passage.text))
     others = [(one, _KINDS[one.label]) for one in gap.readings if one not in gap.deciding]
-    judged = "" if label == gap.label else gap.label
-    is_stale = gap.row.obligation_id in run.stale
-    return _TEMPLATES.row(
-        gap.row, label, _KINDS[label], judged, said, is_stale, version, rule, text, shown, near, others
-    )
+    judged, is_stale = "" if label == gap.label else gap.label, gap.row.obligation_id in run.stale
+    head = (gap.row, label, _KINDS[label], judged, said, gap.second, is_stale, version)
+    return _TEMPLATES.row(*head, rule, text, shown, near, others)
 
 
 def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, str, str]]:

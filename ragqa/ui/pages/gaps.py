@@ -17,19 +17,21 @@ from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
 from ragqa.library.edits import SheetRow
 from ragqa.library.gap_memo import gap_memo
+from ragqa.library.gap_opinions import GapOpinions
+from ragqa.library.gap_rows import CONFIRMED, LABELS, Correction, GapRow, GapRun, Statement, chapter_of
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import write_gaps
-from ragqa.library.gaps import CONFIRMED, LABELS, Correction, GapRow, GapRun, GapStore, Policies, Statement, chapter_of
+from ragqa.library.gaps import GapStore, Policies, SecondReader
 from ragqa.library.jobs import BackgroundJob
 from ragqa.library.register_search import part_of, parties
 from ragqa.library.register_store import Register, up_to_date
-from ragqa.pipeline import Pipeline
+from ragqa.pipeline import Pipeline, opinion_client
 from ragqa.records.memo_files import memo_bytes
 from ragqa.records.words import cut, quantity
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config
+from ragqa.settings.config import Config, has_llm
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
@@ -137,7 +139,11 @@ def _start_form(both: _Both) -> None:
     with st.popover("Part of the rules"):
         documents = st.multiselect("Documents", list(titles), format_func=titles.__getitem__, key="gaps_documents")
         chapters = st.text_input("Rules that begin with", key="gaps_chapters", placeholder="3, 4.1; nothing: all")
-    part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()))
+        config = Config.from_env()
+        second = (has_llm() or bool(config.generation.local_model)) and st.checkbox(
+            "Ask a language model about rows that are not sure", key="gaps_second"
+        )
+    part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()), second=second)
     words = "Read again what changed" if asked and not left else "Hold against the policies"
     st.button(
         words,
@@ -158,10 +164,11 @@ def _start(both: _Both, asked: GapRequest) -> None:
     asked = replace(asked, policies=both.index.manifest.corpus_sha256)
     pipeline = partial(resources.pipeline, config, paths, Act.READ)
 
-    def load() -> tuple[Register, Policies, RepassScorer]:
+    def load() -> tuple[Register, Policies, RepassScorer, SecondReader | None]:
         found: Pipeline = pipeline()
         held_against = Policies(found.index.passages, found.search)
-        return _register(corpus, paths), held_against, found.models.scorer(config.scoring)
+        second = GapOpinions(opinion_client(config)) if asked.second else None
+        return _register(corpus, paths), held_against, found.models.scorer(config.scoring), second
 
     try:
         part_of(both.register.rows, asked.documents, asked.chapters)  # which refuses what is not there
