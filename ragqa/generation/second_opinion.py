@@ -74,7 +74,7 @@ def reading_of(reply: str, n_shown: int, known: Mapping[str, Word]) -> OpinionRe
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Generic[Word]):
+class OpinionAnswer(Generic[Word]):
     """What came of asking: ``found`` is None where the reply is no opinion, ``tokens`` were sent and written."""
 
     found: OpinionReply[Word] | None
@@ -85,14 +85,14 @@ class Told(Generic[Word]):
 
 def asked(
     client: ChatClient, messages: Sequence[Message], n_shown: int, known: Mapping[str, Word]
-) -> Stream[Working, None, Told[Word]]:
+) -> Stream[Working, None, OpinionAnswer[Word]]:
     """Asks once; ``known`` are the words that a verdict may be. Raises GenerationError."""
     began, reply = time.perf_counter(), Reply(stopped=threading.Event())
     with closing(in_thread(partial(client.write, messages, reply, temperature=0.0), reply.stopped)) as pieces:
         for _ in pieces:
             yield Working(reply.progress or "Waiting for the language model's opinion")
     tokens, seconds = reply.usage.prompt_tokens + reply.usage.completion_tokens, time.perf_counter() - began
-    return Told(reading_of(reply.raw, n_shown, known), reply.model or client.model, tokens, round(seconds, 2))
+    return OpinionAnswer(reading_of(reply.raw, n_shown, known), reply.model or client.model, tokens, round(seconds, 2))
 
 
 class SecondOpinions:
