@@ -16,6 +16,7 @@ from ragqa.ui.pages.audit import audit_page
 from ragqa.ui.pages.compare import compare_page
 from ragqa.ui.pages.dataset import dataset_page
 from ragqa.ui.pages.evaluation.page import evaluation_page
+from ragqa.ui.pages.gaps import gaps_page
 from ragqa.ui.pages.library import library_page
 from ragqa.ui.pages.reader import reader_page
 from ragqa.ui.pages.records import records_page
@@ -44,6 +45,7 @@ def draw() -> None:
         (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
         (Act.READ, st.Page(reader_page, title="Read", icon=READ, url_path="read", visibility=shown)),
         (Act.READ, st.Page(register_page, title="Register", url_path="register", visibility="hidden")),
+        (Act.READ, st.Page(gaps_page, title="Gaps", url_path="gaps", visibility="hidden")),
         (Act.READ, st.Page(records_page, title="History", icon=":material/history:", url_path="records")),
     ]
     measuring, making = "evaluate", "dataset"  # addresses stay, whatever a page is called

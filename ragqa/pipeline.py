@@ -35,6 +35,7 @@ from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Rerank
 from ragqa.types.events.scoring import Relevance, RelevanceMeasured, Scored
 
 if TYPE_CHECKING:
+    from ragqa.generation.llm.client import ChatClient
     from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
@@ -245,19 +246,25 @@ def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) ->
     return retriever
 
 
-def _second(config: Config) -> SecondOpinions | None:
-    """Who is asked about verdicts, where the settings say so. Raises ConfigError where no language model is there."""
-    if config.scoring.verifier == "model":
-        return None
+def opinion_client(config: Config) -> ChatClient:
+    """The language model that gives second opinions. Raises ConfigError where none is there."""
     if not (has_llm() or config.generation.local_model):
         raise ConfigError(
             f"verdicts by {config.scoring.verifier!r} ask a language model, found none: set OPENAI_API_KEY, "
             "OPENAI_BASE_URL or RAGQA_LOCAL_MODEL, or choose --verifier model"
         )
-    from ragqa.generation.llm.client import ChatClient
-    from ragqa.generation.second_opinion import SecondOpinions  # what few pipelines need
+    from ragqa.generation.llm.client import ChatClient  # what few pipelines need
 
-    return SecondOpinions(ChatClient(config.generation, api_key()), of_all=config.scoring.verifier == "llm-all")
+    return ChatClient(config.generation, api_key())
+
+
+def _second(config: Config) -> SecondOpinions | None:
+    """Who is asked about verdicts, where the settings say so. Raises as `opinion_client`."""
+    if config.scoring.verifier == "model":
+        return None
+    from ragqa.generation.second_opinion import SecondOpinions
+
+    return SecondOpinions(opinion_client(config), of_all=config.scoring.verifier == "llm-all")
 
 
 def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:

@@ -12,15 +12,20 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import FittedTable, counted, plain, stderr, stdout
-from ragqa.cli.register import SHOWN, part_of
+from ragqa.cli.register import SHOWN
+from ragqa.errors import ConfigError
 from ragqa.index import open_index
 from ragqa.infra.journal import held
 from ragqa.library.edits import read_edits
+from ragqa.library.gap_memo import gap_memo
+from ragqa.library.gap_rows import LABELS, Correction, GapRun
 from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
-from ragqa.library.gaps import LABELS, Correction, GapRun, GapStore, Policies, gap_events
+from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
+from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Register, load, renewed
+from ragqa.records.memo_files import write_memo
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
@@ -33,9 +38,13 @@ def gaps(
     chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write rows, matrix and statements to, for Excel.")] = None,
+    memo: Annotated[Path | None, typer.Option(help="File to write a memo to: .docx, .html, .md or .pdf.")] = None,
     take: Annotated[
         Path | None, typer.Option(help="Sheet written earlier: what people said and commented is taken over.")
     ] = None,
+    verifier: Annotated[
+        str, typer.Option(help="model; llm: a language model is asked, too, about rows that are not sure.")
+    ] = "model",
     restart: Annotated[bool, typer.Option(help="Read every row anew; what people said stays.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON and nothing else.")] = False,
 ) -> None:
@@ -56,34 +65,45 @@ def gaps(
         if take:
             lines += store.take(read_edits(take, Correction), found.rows).words(take.name)
         try:
-            run = _run(store, found, rows, policies, paths)
+            run = _run(store, found, rows, policies, paths, verifier)
         finally:
             store.close()
     for path in filter(None, (csv, xlsx)):
         write_gaps(path, run)
         lines.append(f"{len(rows):,} rows are in {path}")
+    if memo:
+        write_memo(gap_memo(run, corpus, policies), memo)
+        lines.append(f"the memo is {memo}")
     if as_json:
         typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))
         return
-    if not (csv or xlsx or take):
+    if not (csv or xlsx or memo or take):
         stdout().print(_table(run))
     right, n_said = run.agreement
     if n_said:
         lines.append(f"People found {right:,} of {n_said:,} results right that they spoke of")
     lines.append(f"{len(run.unasked):,} statements of the policies on which none of these rows rests")
+    if asked := run.opinions:
+        lines.append(asked)
     for line in lines:
         stdout().print(plain(line))
 
 
-def _run(store: GapStore, found: Register, rows: Sequence[Obligation], policies: str, paths: Paths) -> GapRun:
-    from ragqa.pipeline import load_pipeline
+def _run(
+    store: GapStore, found: Register, rows: Sequence[Obligation], policies: str, paths: Paths, verifier: str
+) -> GapRun:
+    from ragqa.library.gap_opinions import GapOpinions
+    from ragqa.pipeline import load_pipeline, opinion_client
 
+    if verifier not in {"model", "llm"}:
+        raise ConfigError(f"--verifier: expected model or llm, found {verifier!r}; name one of them")
     config = Config.from_env()
     config = replace(config, index=policies, generation=replace(config.generation, generator="none"))
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(config, paths, recording=False)
     against = Policies(pipeline.index.passages, pipeline.search)
-    events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring))
+    second = GapOpinions(opinion_client(config)) if verifier == "llm" else None
+    events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring), second)
     return counted(mapped(events, lambda event: event.done), len(rows), "Rows")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +11,13 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import FittedTable, plain, stdout
-from ragqa.errors import ConfigError
 from ragqa.index import Index, open_index
 from ragqa.index.folders import index_names
 from ragqa.library import register_sheets as sheets
 from ragqa.library.changes import word_changes
 from ragqa.library.edits import read_edits
 from ragqa.library.register import Obligation, RowChange, register
+from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Handling, Register, change, renewed
 from ragqa.library.work_list import WorkItem, answers_before, gap_results, work_list
 from ragqa.records.store import RecordStore
@@ -85,24 +84,6 @@ def obligations_of(
         stdout().print(_table(rows))
     for line in lines:
         stdout().print(plain(line))
-
-
-def part_of(
-    rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
-) -> list[Obligation]:
-    """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
-    for named, has in ((document, lambda row, one: row.document_id == one), (chapter, _in_chapter)):
-        for one in named or ():
-            if not any(has(row, one) for row in rows):
-                known = ", ".join(dict.fromkeys(row.document_id for row in rows))
-                msg = f"expected a document or chapter with obligations, found {one!r}; choose one of: {known[:300]}"
-                raise ConfigError(msg)
-        rows = [row for row in rows if not named or any(has(row, one) for one in named)]
-    return list(rows)
-
-
-def _in_chapter(row: Obligation, chapter: str) -> bool:
-    return f"{row.number}.".startswith(f"{chapter.rstrip('.')}.")
 
 
 def _table(rows: list[Obligation]) -> FittedTable:

@@ -11,11 +11,11 @@ import re
 import threading
 import time
 from collections.abc import Generator as Stream
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from ragqa.english.reading import read
 from ragqa.errors import GenerationError
@@ -41,20 +41,22 @@ INSTRUCTIONS: Final = (
     '{"verdict": "supported" | "contradicted" | "unsupported", "sentences": [numbers of those that decide, or are '
     'nearest], "reason": "one short sentence"}'
 )
+NO_OPINION: Final = "The reply had not the form that was asked for, or cited no source sentence."
 _OBJECT: Final = re.compile(r"\{[^{}]*\}", re.DOTALL)
+Word = TypeVar("Word")  # what is said, by the word for it
 _VERDICTS: Final = {str(one): one for one in (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)}
 
 
 @dataclass(frozen=True, slots=True)
-class OpinionReply:
+class OpinionReply(Generic[Word]):
     """What a reply says: the verdict, positions in what was shown, and why."""
 
-    verdict: Verdict
+    verdict: Word
     cited: tuple[int, ...]
     reason: str
 
 
-def reading_of(reply: str, n_shown: int) -> OpinionReply | None:
+def reading_of(reply: str, n_shown: int, known: Mapping[str, Word]) -> OpinionReply[Word] | None:
     """The last JSON object of the fixed form; None where there is none, or it cites nothing that was shown."""
     for match in reversed(_OBJECT.findall(reply)):
         try:
@@ -62,13 +64,35 @@ def reading_of(reply: str, n_shown: int) -> OpinionReply | None:
         except ValueError:
             continue
         verdict, cited, reason = (value.get(name) for name in ("verdict", "sentences", "reason"))
-        if not (isinstance(verdict, str) and verdict in _VERDICTS and isinstance(cited, list)):
+        if not (isinstance(verdict, str) and verdict in known and isinstance(cited, list)):
             continue
         places = [n - 1 for n in cited if type(n) is int and 1 <= n <= n_shown]
         words = " ".join(without_invisible(without_controls(reason)).split()) if isinstance(reason, str) else ""
         if places and len(places) == len(cited):
-            return OpinionReply(_VERDICTS[verdict], tuple(dict.fromkeys(places)), words[:400])
+            return OpinionReply(known[verdict], tuple(dict.fromkeys(places)), words[:400])
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class OpinionAnswer(Generic[Word]):
+    """What came of asking: ``found`` is None where the reply is no opinion, ``tokens`` were sent and written."""
+
+    found: OpinionReply[Word] | None
+    model: str
+    tokens: int
+    seconds: float
+
+
+def asked(
+    client: ChatClient, messages: Sequence[Message], n_shown: int, known: Mapping[str, Word]
+) -> Stream[Working, None, OpinionAnswer[Word]]:
+    """Asks once; ``known`` are the words that a verdict may be. Raises GenerationError."""
+    began, reply = time.perf_counter(), Reply(stopped=threading.Event())
+    with closing(in_thread(partial(client.write, messages, reply, temperature=0.0), reply.stopped)) as pieces:
+        for _ in pieces:
+            yield Working(reply.progress or "Waiting for the language model's opinion")
+    tokens, seconds = reply.usage.prompt_tokens + reply.usage.completion_tokens, time.perf_counter() - began
+    return OpinionAnswer(reading_of(reply.raw, n_shown, known), reply.model or client.model, tokens, round(seconds, 2))
 
 
 class SecondOpinions:
@@ -103,41 +127,39 @@ class SecondOpinions:
         """Raises GenerationError."""
         key = text, *shown
         if key not in self._known:
-            began, reply = time.perf_counter(), Reply(stopped=threading.Event())
-            write = partial(self._client.write, _messages(text, shown), reply, temperature=0.0)
-            with closing(in_thread(write, reply.stopped)) as pieces:
-                for _ in pieces:
-                    yield Working(reply.progress or "Waiting for the language model's opinion")
-            found, seconds = reading_of(reply.raw, len(shown)), round(time.perf_counter() - began, 2)
-            model = reply.model or self._client.model
+            told = yield from asked(self._client, messages_of(INSTRUCTIONS, text, shown), len(shown), _VERDICTS)
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
+            found = told.found
             self._known[key] = SecondOpinion(
-                model,
+                told.model,
                 found.verdict if found else None,
-                found.reason
-                if found
-                else "The reply had not the form that was asked for, or cited no source sentence.",
+                found.reason if found else NO_OPINION,
                 tuple(shown[n] for n in found.cited) if found else (),
-                reply.usage.prompt_tokens + reply.usage.completion_tokens,
-                seconds,
+                told.tokens,
+                told.seconds,
             )
         return self._known[key]
 
 
-def _messages(text: str, shown: Sequence[str]) -> list[Message]:
+def messages_of(instructions: str, text: str, shown: Sequence[str]) -> list[Message]:
+    """The request: ``text`` is the claim, ``shown`` are the numbered source sentences."""
     sentences = "\n".join(f"{n}. {' '.join(one.split())[:LONGEST]}" for n, one in enumerate(shown, start=1))
     return [
-        {"role": "system", "content": INSTRUCTIONS},
+        {"role": "system", "content": instructions},
         {"role": "user", "content": f"<sources>\n{sentences}\n</sources>\n<claim>\n{text}\n</claim>"},
     ]
 
 
+def nearest_in_words(text: str, sentences: Sequence[str]) -> list[int]:
+    """Positions of the sentences, at most `SHOWN`, that share most words with the text, in their order."""
+    share = covers(text, [read(one).content for one in sentences])
+    return sorted(sorted(range(len(sentences)), key=lambda n: -share[n])[:SHOWN])
+
+
 def _shown(text: str, premises: Sequence[Premise]) -> tuple[str, ...]:
-    """The source sentences nearest in words, in the order of the passages."""
-    share = covers(text, [read(premise.text).content for premise in premises])
-    best = sorted(sorted(range(len(premises)), key=lambda n: -share[n])[:SHOWN])
-    return tuple(dict.fromkeys(premises[n].text for n in best))
+    places = nearest_in_words(text, [premise.text for premise in premises])
+    return tuple(dict.fromkeys(premises[n].text for n in places))
 
 
 def _with(breakdown: Breakdown, told: dict[int, SecondOpinion]) -> Breakdown:

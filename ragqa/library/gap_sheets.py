@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ragqa.infra.sheets import Sheet, Value, write_sheets
 from ragqa.library import edits
-from ragqa.library.gaps import LABELS, SAID, Correction, GapRow, GapRun
+from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun
 from ragqa.library.register_sheets import row_cells
 
 HEADS: Final = (

@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,6 +23,7 @@ from ragqa.infra.files import write_whole
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
+from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_store import NOT_APPLICABLE, Register
 from ragqa.scoring.policies import RULES_OF_POLICIES, cover_of_all, policy_verdicts, similarity_of
@@ -34,15 +33,10 @@ from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import Passage, Ranking
 from ragqa.types.scores import Cover, ObligationVerdict
 
-Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
-LABELS: Final[tuple[Label, ...]] = get_args(Label)  # the first that a policy has is the row's
-CONFIRMED: Final = "confirmed"
-SAID: Final = (CONFIRMED, *LABELS)
 READ: Final = 6  # passages of policies that are looked at for a row
 # Cosine of a row to a statement of a policy from which the policy is read. On 160 policies written for a rule .80 of
 # those that cover it and .91 of those that conflict have it, of rows on other subjects .17.
 NEAR: Final = 0.5
-ALL: Final = "all policies"
 CORRECTIONS: Final = "corrections.json"
 _LABEL_OF: Final[Mapping[Cover, Label]] = {
     Cover.COVERED: "covered",
@@ -52,54 +46,6 @@ _LABEL_OF: Final[Mapping[Cover, Label]] = {
 }
 _BLOCK: Final = re.compile(r"(?:(?!\n[ \t]*\n).)+", re.DOTALL)
 _LIST_MARK: Final = re.compile(r"[-*•(]|\w{1,3}[.)]\s")
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A sentence of a policy, ``start`` to ``end`` in its passage's text."""
-
-    passage_id: str
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyReading:
-    """What one policy comes to for a row.
-
-    ``statements`` are what it says of it, none where the row is not found; ``words`` those of the row that are missing
-    or that clash.
-    """
-
-    document_id: str
-    title: str
-    label: Label
-    statements: tuple[Statement, ...] = ()
-    words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class GapRow:
-    """A row of the register and what the policies come to for it; ``key`` is a hash of what was read, and by what."""
-
-    row: Obligation
-    label: Label
-    readings: tuple[PolicyReading, ...] = ()
-    key: str = ""
-
-    @property
-    def deciding(self) -> tuple[PolicyReading, ...]:
-        """The readings that have the row's label; of a row that is not found none has anything to show."""
-        return tuple(one for one in self.readings if one.label == self.label and one.statements)
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """What a person said of a row, one of `SAID` or nothing, and a comment."""
-
-    said: str = ""
-    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,51 +64,6 @@ class GapProgress:
     total: int
     last: GapRow
     is_read: bool
-
-
-@dataclass(frozen=True)
-class GapRun:
-    """The rows that were asked for, what people said of them, and the statements of policies that no row rests on.
-
-    ``stale`` are the ids of rows that were read anew since somebody spoke of them.
-    """
-
-    gaps: tuple[GapRow, ...]
-    corrections: Mapping[str, Correction] = field(default_factory=dict)
-    stale: frozenset[str] = frozenset()
-    unasked: tuple[Statement, ...] = ()
-
-    def correction(self, gap: GapRow) -> Correction:
-        """What was said of this row; empty where nothing was."""
-        return self.corrections.get(gap.row.obligation_id, Correction())
-
-    def label(self, gap: GapRow) -> Label:
-        """A person's label of a row, else the verifier's."""
-        said = self.correction(gap).said
-        return next((label for label in LABELS if label == said), gap.label)
-
-    @cached_property
-    def matrix(self) -> dict[tuple[str, str], Counter[str]]:
-        """How often each label is given, by chapter and policy; under `ALL` rows by their one label."""
-        counts: dict[tuple[str, str], Counter[str]] = {}
-        for gap in self.gaps:
-            chapter = chapter_of(gap.row)
-            for policy, label in (*((one.title, one.label) for one in gap.readings), (ALL, self.label(gap))):
-                counts.setdefault((chapter, policy), Counter())[label] += 1
-        return counts
-
-    @property
-    def agreement(self) -> tuple[int, int]:
-        """How many labels of the verifier people found right, of how many they spoke of as they are read now."""
-        said = [(self.correction(gap).said, gap.label) for gap in self.gaps if gap.row.obligation_id not in self.stale]
-        judged = [word in (CONFIRMED, label) for word, label in said if word]
-        return sum(judged), len(judged)
-
-
-def chapter_of(row: Obligation) -> str:
-    """The document, and the first part of the rule's number where it has several."""
-    chapter, dot, _ = row.number.partition(".")
-    return f"{row.title or row.document_id} {chapter if dot else ''}".strip()
 
 
 def statements_of(passage: Passage) -> Iterator[Statement]:
@@ -187,26 +88,48 @@ class GapStore:
         """``restart`` forgets what was read, not what people said."""
         if restart:
             (folder / JOURNAL).unlink(missing_ok=True)
-        self._journal, self._file = Journal(folder / JOURNAL), folder / CORRECTIONS
+        self._folder, self._journal = folder, Journal(folder / JOURNAL)
         self.known: dict[str, tuple[GapRow, str]] = {}  # by id: the row, and a hash of the policies as a whole
+        self.corrections: dict[str, Correction] = {}
+        self._on: dict[str, str] = {}  # the key of the row it was said of
+        self._stamps: list[tuple[int, int]] = [(0, 0), (0, 0)]
+        self.n_changed = 0  # grows whenever other rows are known
+        self.refresh()
+
+    def refresh(self) -> GapStore:
+        """Reads again what another has changed on disk since. Raises as the class does."""
         try:
-            for _, entry in self._journal.read():
-                gap = _GAP.validate_python(entry["gap"])
-                self.known[gap.row.obligation_id] = gap, entry["policies"]
-            told = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}
-            self.corrections = {name: Correction(one["said"], one["comment"]) for name, one in told.items()}
-            self._on = {name: str(one["on"]) for name, one in told.items()}  # the key of the row it was said of
+            for place, (name, read) in enumerate(((JOURNAL, self._read_rows), (CORRECTIONS, self._read_corrections))):
+                stamp = _stamp(self._folder / name)
+                if stamp != self._stamps[place]:
+                    read()
+                    self._stamps[place] = stamp
         except (ValidationError, ValueError, KeyError, TypeError) as error:
-            msg = f"{folder} cannot be read as a gap run ({error}); restore it from a backup, or delete it"
+            msg = f"{self._folder} cannot be read as a gap run ({error}); restore it from a backup, or delete it"
             raise CorpusError(msg) from error
+        return self
+
+    def _read_rows(self) -> None:
+        known = {}
+        for _, entry in self._journal.read():
+            gap = _GAP.validate_python(entry["gap"])
+            known[gap.row.obligation_id] = gap, entry["policies"]
+        self.known, self.n_changed = known, self.n_changed + 1
+
+    def _read_corrections(self) -> None:
+        file = self._folder / CORRECTIONS
+        told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        self.corrections = {name: Correction(one["said"], one["comment"]) for name, one in told.items()}
+        self._on = {name: str(one["on"]) for name, one in told.items()}
 
     def put(self, gap: GapRow, policies: str, *, is_read: bool = True) -> None:
         """Keeps a row; one that was read is on disk when this returns."""
         self._journal.append({"gap": asdict(gap), "policies": policies}, sync=is_read)
         self.known[gap.row.obligation_id] = gap, policies
+        self.n_changed += 1
 
     def take(self, sheet: Mapping[str, SheetRow[Correction]], rows: Iterable[Obligation]) -> Taken[Correction]:
-        """Takes over what people said in a sheet. Raises CorpusError where it is none of `SAID`."""
+        """Takes over what people said in a sheet or on the page. Raises CorpusError where it is none of `SAID`."""
         for name, row in sheet.items():
             if row.now.said not in ("", *SAID):
                 msg = f"row {name}: expected one of {', '.join(SAID)} or nothing in 'said', found {row.now.said!r}"
@@ -240,49 +163,90 @@ class GapStore:
         """Gives the journal back."""
         self._journal.close()
 
+    def standing(self, gaps: Sequence[GapRow], unasked: Iterable[Statement]) -> GapRun:
+        """The run of these rows and statements, with what was said of them."""
+        return GapRun(tuple(gaps), dict(self.corrections), self.stale(gaps), tuple(unasked))
+
     def _save(self) -> None:
-        if self.corrections or self._file.exists():
+        file = self._folder / CORRECTIONS
+        if self.corrections or file.exists():
             told = {name: asdict(one) | {"on": self._on.get(name, "")} for name, one in self.corrections.items()}
-            write_whole(self._file, [json.dumps(told, ensure_ascii=False)])
+            write_whole(file, [json.dumps(told, ensure_ascii=False)])
+            self._stamps[1] = _stamp(file)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """When the file was changed, and its size; zeros where there is none."""
+    found = file.stat() if file.exists() else None
+    return (found.st_mtime_ns, found.st_size) if found else (0, 0)
 
 
 _GAP: Final = TypeAdapter(GapRow)
 
 
+class SecondReader(Protocol):
+    """Who is asked about rows that are not sure."""
+
+    @property
+    def model(self) -> str: ...
+
+    def of(self, gap: GapRow, passages: Sequence[Passage]) -> GapRow:
+        """The row with an opinion, or as it was."""
+
+
 def gap_events(
-    store: GapStore, register: Register, rows: Sequence[Obligation], policies: Policies, scorer: RepassScorer
+    store: GapStore,
+    register: Register,
+    rows: Sequence[Obligation],
+    policies: Policies,
+    scorer: RepassScorer,
+    second: SecondReader | None = None,
 ) -> Generator[GapProgress, None, GapRun]:
     """Holds these rows of the register against the policies; yields after each row, stopped at any moment goes on.
 
-    A row whose status is *not applicable* is not read. Raises ScoringError, RecordError and what ``policies.search``
-    does.
+    A row whose status is *not applicable* is not read. ``second`` is asked about those that are not sure.
+    Raises ScoringError, RecordError and what ``policies.search`` does.
     """
     store.carry(register.rows)
     made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {RULES_OF_POLICIES} {READ} {NEAR}"
     similarity = similarity_of(scorer)
-    whole = _digest(made_by, *(text for one in policies.passages for text in (one.passage_id, one.text)))
+    whole = _digest(
+        made_by,
+        second.model if second else "",
+        *(text for one in policies.passages for text in (one.passage_id, one.text)),
+    )
     gaps = []
     for row in rows:
         before, seen = store.known.get(row.obligation_id, (None, ""))
-        if register.handling(row.obligation_id).status.strip().lower() == NOT_APPLICABLE:
+        if is_left_out(register, row):
             gap, is_read = GapRow(row, NOT_APPLICABLE), False
         elif before and seen == whole:
             gap, is_read = replace(before, row=row), False
         else:
-            near = [hit.passage for hit in policies.search(row.text).hits[:READ]]
-            near.sort(key=lambda one: one.passage_id)
+            found = [hit.passage for hit in policies.search(row.text).hits[:READ]]
+            near = sorted(found, key=lambda one: one.passage_id)
             key = _digest(made_by, row.text, *(text for one in near for text in (one.passage_id, one.text)))
-            is_read = before is None or before.key != key
+            asks_anew = before and second and before.second and before.second.model != second.model
+            is_read = before is None or before.key != key or bool(asks_anew)
             if is_read or before is None:
                 readings = _read(row, near, scorer, similarity)
                 label: Label = min((one.label for one in readings), key=LABELS.index, default="not found")
-                gap = GapRow(row, label, readings, key)
+                gap = GapRow(row, label, readings, key, tuple(one.passage_id for one in found))
             else:
                 gap = replace(before, row=row)
-            store.put(gap, whole, is_read=is_read)
+            if second and gap.second is None and gap.is_unsure:
+                gap = second.of(gap, found)
+                is_read = is_read or gap.second is not None
+            is_left = second is not None and gap.second is None and gap.is_unsure  # to be asked by the next run
+            store.put(gap, "" if is_left else whole, is_read=is_read)
         gaps.append(gap)
         yield GapProgress(len(gaps), len(rows), gap, is_read)
-    return GapRun(tuple(gaps), dict(store.corrections), store.stale(gaps), tuple(_unasked(policies.passages, gaps)))
+    return store.standing(gaps, unasked(policies.passages, gaps))
+
+
+def is_left_out(register: Register, row: Obligation) -> bool:
+    """Whether a person said that the row is not applicable."""
+    return register.handling(row.obligation_id).status.strip().lower() == NOT_APPLICABLE
 
 
 def _read(
@@ -309,10 +273,12 @@ def _reading(
     deciding = [one for one in verdicts if label != "conflicts" or one.cover is Cover.IN_CONFLICT]
     places = dict.fromkeys(one.answer_index for one in deciding if one.answer_index is not None)
     words = tuple(span.text for one in deciding for span in one.missing)
-    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words)
+    told = [one.probability for one in deciding if one.probability is not None]
+    probability = (min if label == "covered" else max)(told) if told else None
+    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words, probability)
 
 
-def _unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:
+def unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:
     """The statements of the policies that no row rests on."""
     asked = {(one.passage_id, one.start) for gap in gaps for each in gap.readings for one in each.statements}
     for passage in passages:

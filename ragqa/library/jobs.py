@@ -1,9 +1,10 @@
-"""Reading and indexing in the background: one corpus after another, behind questions; stopped, it goes on later."""
+"""Work of the library in the background: one job after another, behind questions; stopped, it goes on later."""
 
 from __future__ import annotations
 
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_fur
 from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.types import ModelInfo
 
-Kind = Literal["read", "index", "both"]
+Kind = Literal["read", "index", "both", "gaps"]
 LoadEncoder = Callable[[], Encoder | None]
 GIVES_WAY_SECONDS: Final = 60.0  # to questions, between two steps
 _POLL_SECONDS: Final = 0.1
@@ -31,7 +32,7 @@ _AT_ONCE: Final = 16  # texts that are encoded before the next look at who asks
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """How far a job is: ``done`` of ``total`` of the phase; ``files`` the lines of the files read so far."""
+    """How far a job is: ``done`` of ``total`` of the phase; ``corpus`` is the name that it is known by."""
 
     corpus: str
     kind: Kind
@@ -63,36 +64,27 @@ class _Clock:
         return took / (done - self.first) * (total - done)
 
 
-class LibraryJob(Job[JobView]):
-    """Files being read, or an index being built; stopped, it goes on from there when it is started again."""
+class BackgroundJob(Job[JobView]):
+    """A job that waits for its turn among others and gives way to questions. Whoever derives from it writes `do`."""
 
-    def __init__(self, collection: Collection, kind: Kind, jobs: Jobs, load_encoder: LoadEncoder) -> None:
-        """Starts when no other of these ``jobs`` is at work. What loads models is called in the thread."""
-        super().__init__(JobView(collection.name, kind), f"library-{kind}")
-        self.collection, self._jobs, self._load_encoder = collection, jobs, load_encoder
-        self._clock = _Clock()
-        self._reader = Reader()
-        self.start()
+    def __init__(self, name: str, kind: Kind, jobs: Jobs) -> None:
+        """Call `start` when all is set."""
+        super().__init__(JobView(name, kind), f"library-{kind}")
+        self._jobs, self._clock = jobs, _Clock()
 
-    def stop(self) -> None:
-        """Ends it as soon as may be; a file that is being read is let go of."""
-        super().stop()
-        if self.view.kind != "index":
-            self._reader.close()
+    @abstractmethod
+    def do(self) -> None:
+        """Does it when its turn has come, to the end, which is the phase "Done", or until it is stopped."""
 
     def work(self) -> None:
-        """Waits for its turn, and reads or indexes to the end or until it is stopped."""
+        """Waits for its turn, and works to the end or until it is stopped."""
         while not self._jobs.turn.acquire(timeout=_POLL_SECONDS):
-            self._show("Waiting for another corpus", 0, 0)
+            self._show("Waiting for another job", 0, 0)
             if self.stopped.is_set():
                 self._end(replace(self.view, phase="Stopped", stopped=True))
                 return
         try:
-            with self._reader:
-                if self.view.kind != "index":
-                    self._read()
-                if self.view.kind != "read" and not self.stopped.is_set():
-                    self._index()
+            self.do()
         finally:
             self._jobs.turn.release()
         stopped = self.stopped.is_set() and self.view.phase != "Done"
@@ -104,6 +96,42 @@ class LibraryJob(Job[JobView]):
 
     def _end(self, view: JobView) -> None:
         self.view = replace(view, running=False, seconds_left=None, file="")
+
+    def _give_way(self) -> None:
+        """Waits while questions are answered, but not for ever: where somebody always asks it goes on slowly."""
+        until, view = time.monotonic() + GIVES_WAY_SECONDS, self.view
+        while self._jobs.is_asked() and time.monotonic() < until and not self.stopped.wait(_POLL_SECONDS):
+            self.view = replace(view, file="gives way to a question", seconds_left=None)
+        self.view = view
+
+    def _show(self, phase: str, done: float, total: float, file: str = "") -> None:
+        left = self._clock.left(phase, done, total)
+        self.view = replace(self.view, phase=phase, done=done, total=total, seconds_left=left, file=file)
+
+
+class LibraryJob(BackgroundJob):
+    """Files being read, or an index being built; stopped, it goes on from there when it is started again."""
+
+    def __init__(self, collection: Collection, kind: Kind, jobs: Jobs, load_encoder: LoadEncoder) -> None:
+        """Starts when no other of these ``jobs`` is at work. What loads models is called in the thread."""
+        super().__init__(collection.name, kind, jobs)
+        self.collection, self._load_encoder = collection, load_encoder
+        self._reader = Reader()
+        self.start()
+
+    def stop(self) -> None:
+        """Ends it as soon as may be; a file that is being read is let go of."""
+        super().stop()
+        if self.view.kind != "index":
+            self._reader.close()
+
+    def do(self) -> None:
+        """Reads or indexes."""
+        with self._reader:
+            if self.view.kind != "index":
+                self._read()
+            if self.view.kind != "read" and not self.stopped.is_set():
+                self._index()
 
     def _read(self) -> None:
         waiting = self.collection.read().staged
@@ -139,17 +167,6 @@ class LibraryJob(Job[JobView]):
         encoder = self._load_encoder()
         return _Patient(encoder, self._give_way) if encoder and not is_api_name(encoder.info.name) else encoder
 
-    def _give_way(self) -> None:
-        """Waits while questions are answered, but not for ever: where somebody always asks it goes on slowly."""
-        until, view = time.monotonic() + GIVES_WAY_SECONDS, self.view
-        while self._jobs.is_asked() and time.monotonic() < until and not self.stopped.wait(_POLL_SECONDS):
-            self.view = replace(view, file="gives way to a question", seconds_left=None)
-        self.view = view
-
-    def _show(self, phase: str, done: float, total: float, file: str = "") -> None:
-        left = self._clock.left(phase, done, total)
-        self.view = replace(self.view, phase=phase, done=done, total=total, seconds_left=left, file=file)
-
 
 @dataclass(frozen=True, slots=True)
 class _Patient:
@@ -183,26 +200,29 @@ _PHASES = {
 
 @dataclass(slots=True)
 class Jobs:
-    """The jobs of this process, the latest of each corpus; sessions share them."""
+    """The jobs of this process, the latest of each name; sessions share them."""
 
     indexes: Path
     load_further: FurtherModels = no_further
     is_asked: Callable[[], bool] = bool  # whether a question is at work
     turn: threading.Lock = field(default_factory=threading.Lock)  # of the one job that is at work
-    latest: dict[str, LibraryJob] = field(default_factory=dict)
+    latest: dict[str, BackgroundJob] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, collection: Collection, kind: Kind, load_encoder: LoadEncoder) -> LibraryJob:
-        """Raises ConfigError while one is under way for this corpus."""
+    def start(self, collection: Collection, kind: Kind, load_encoder: LoadEncoder) -> BackgroundJob:
+        """A job of this collection. Raises as `begin`."""
+        return self.begin(collection.name, lambda: LibraryJob(collection, kind, self, load_encoder))
+
+    def begin(self, name: str, make: Callable[[], BackgroundJob]) -> BackgroundJob:
+        """Makes and keeps the job of this name. Raises ConfigError while one is running."""
         with self._lock:
-            if self.running(collection.name):
-                msg = f"{collection.name!r} is being worked on; wait until that has ended, or stop it first"
+            if self.running(name):
+                msg = f"{name!r} is being worked on; wait until that has ended, or stop it first"
                 raise ConfigError(msg)
-            job = LibraryJob(collection, kind, self, load_encoder)
-            self.latest[collection.name] = job
+            self.latest[name] = job = make()
             return job
 
-    def running(self, name: str) -> LibraryJob | None:
-        """The job under way for this corpus."""
+    def running(self, name: str) -> BackgroundJob | None:
+        """The job of this name that is running."""
         job = self.latest.get(name)
         return job if job and job.view.running else None

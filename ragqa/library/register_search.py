@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.errors import ConfigError
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_store import Register
 
@@ -64,3 +65,21 @@ def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:
     said = f" {told.owner} {told.note} {told.reason}" if told else ""
     text = f"{row.number} {row.title} {row.text}{said}".casefold()
     return all(word in text for word in words)
+
+
+def part_of(
+    rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
+) -> list[Obligation]:
+    """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
+    for named, has in ((document, lambda row, one: row.document_id == one), (chapter, _in_chapter)):
+        for one in named or ():
+            if not any(has(row, one) for row in rows):
+                known = ", ".join(dict.fromkeys(row.document_id for row in rows))
+                msg = f"expected a document or chapter with obligations, found {one!r}; choose one of: {known[:300]}"
+                raise ConfigError(msg)
+        rows = [row for row in rows if not named or any(has(row, one) for one in named)]
+    return list(rows)
+
+
+def _in_chapter(row: Obligation, chapter: str) -> bool:
+    return f"{row.number}.".startswith(f"{chapter.rstrip('.')}.")

@@ -15,7 +15,8 @@ from ragqa.errors import RecordError
 from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL
 from ragqa.library.changes import cited, renamed, stale
-from ragqa.library.gaps import GapRun, GapStore
+from ragqa.library.gap_rows import GapRun
+from ragqa.library.gaps import GapStore
 from ragqa.library.register import Obligation, RowChange, compared, register
 from ragqa.library.register_store import Handling, Register
 from ragqa.records.record import AnswerRecord

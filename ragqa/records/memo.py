@@ -107,11 +107,16 @@ def memo_of(records: Sequence[AnswerRecord], title: str = "", signed: Sequence[S
             *parts,
             MemoSection("Settings and fingerprints", 1),
             *(Grid(("What", "Value"), rows, (35, 65)) for rows in made),
-            MemoSection("Review", 1, new_page=True),
-            *_signed(signed),
-            Grid((), tuple((name, "") for name in _REVIEW), (30, 70), is_form=True),
+            *review_page(signed),
         ),
     )
+
+
+def review_page(signed: Sequence[SignOff] = ()) -> Iterable[Block]:
+    """The last page: the decisions that stand, and room for one by hand."""
+    yield MemoSection("Review", 1, new_page=True)
+    yield from _signed(signed)
+    yield Grid((), tuple((name, "") for name in _REVIEW), (30, 70), is_form=True)
 
 
 def _signed(signed: Sequence[SignOff]) -> Iterable[Block]:

@@ -95,6 +95,19 @@ class _BothWays:
                 yield self._nearest(part), clause.text
 
     def looked_at(self, verdict: ObligationVerdict, table: Table) -> ObligationVerdict:
+        """As `_both_ways`, with its probability: of a rule that is covered that of the part least so.
+
+        A conflict that is no contradiction by the verifier, such as of numbers, has none.
+        """
+        verdict = self._both_ways(verdict, table)
+        if verdict.cover is Cover.IN_CONFLICT and verdict.rule != "contradiction":
+            return verdict
+        found = [table[part.evidence, part.text] for part in self.whole if part.evidence]
+        told = [one.contradiction if verdict.cover is Cover.IN_CONFLICT else one.entailment for one in found]
+        deciding = min if verdict.cover is Cover.COVERED else max
+        return replace(verdict, probability=deciding(told) if told else None)
+
+    def _both_ways(self, verdict: ObligationVerdict, table: Table) -> ObligationVerdict:
         """The verdict, or that the rule is covered in part; what is missing or clashes is named by its clauses."""
         if verdict.cover is Cover.IN_CONFLICT and verdict.answer_index not in {one.nearest for one in self.whole}:
             verdict = replace(cover_of(verdict.index, self.whole, table), strength=verdict.strength)

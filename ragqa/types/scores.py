@@ -170,7 +170,8 @@ class ObligationVerdict:
 
     ``missing`` are the obligation's words that the answer lacks, or that it says otherwise where it is in conflict.
     ``answer_index`` is the answer sentence that covers it or a part of it, None where none does. ``strength`` says
-    whether it binds at all (`listed_obligations`); None in older records.
+    whether it binds at all (`listed_obligations`); None in older records. ``probability`` is given where policies are
+    read: the verifier's P(contradiction) of a conflict, else its P(entailment), in [0, 1].
     """
 
     index: int
@@ -180,6 +181,7 @@ class ObligationVerdict:
     answer_index: int | None = None
     missing: tuple[Span, ...] = ()
     strength: Strength | None = None
+    probability: float | None = None
 
 
 def listed_obligations(

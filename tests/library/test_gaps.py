@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 import time
 from dataclasses import replace
 
@@ -11,21 +12,30 @@ from openpyxl import load_workbook
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.errors import CorpusError
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.generation.llm.client import ChatClient
 from ragqa.infra.journal import held
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow
+from ragqa.library.gap_memo import gap_memo
+from ragqa.library.gap_opinions import GapOpinions
+from ragqa.library.gap_rows import ALL, Correction, chapter_of
+from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
+from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import HEADS, write_gaps
-from ragqa.library.gaps import ALL, Correction, GapStore, Policies, chapter_of, gap_events, statements_of
+from ragqa.library.gaps import GapStore, Policies, gap_events, statements_of
+from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
+from ragqa.records.memo_files import memo_bytes
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import ScoringConfig
+from ragqa.settings.config import GenerationConfig, ScoringConfig
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 from ragqa.types.scores import NliProbabilities
 from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.killed import in_a_process
+from tests.support.openai_server import OpenAIServer, answer, status
 
 RULES = (
     Passage("1:1.1", "1", "A firm must: (a) keep a register of gifts; and (b) train its staff.", "Rules", number="1.1"),
@@ -37,6 +47,7 @@ POLICY = (
     Passage("a:2", "a", "Feed the cat\n\nThe garden is green. We train the staff.", "Policy A", number="2"),
     Passage("b:1", "b", "The vault is locked each night. Nobody waves.", "Policy B", number="1"),
 )
+ASKED = GapRequest(documents=("1",), policies="5" * 64)
 LABELS = ["covered", "covered", "conflicts", "not found", "not found"]
 YES, NO, NEITHER = (0.05, 0.9, 0.05), (0.9, 0.05, 0.05), (0.05, 0.05, 0.9)
 
@@ -284,6 +295,19 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
         assert book["Matrix"]["C2"].data_type == "n"
 
 
+def test_a_memo_has_what_is_not_covered_with_the_words_of_both_sides(folder):
+    evil = (*POLICY, Passage("c:1", "c", "<b>Wave</b> the [flag](http://x.y) never.", "Policy C", number="1"))
+    run, _, _ = run_of(folder, policies=evil)
+    text = memo_bytes(gap_memo(run, "The rules", "The policies"), ".md").decode()
+    assert "# The policies held against The rules" in text
+    assert "A firm must lock the vault at night" in text
+    assert "The vault is never locked" in text
+    assert "keep a register" not in text.split("Statements of the policies")[0]
+    assert "<b>" not in text
+    assert r"\[flag\](http\:" in text  # no link
+    assert "Reviewed by" in text
+
+
 def test_a_folder_that_holds_something_else_is_refused(folder):
     run_of(folder)
     (folder / "corrections.json").write_text('{"1": 2}')
@@ -332,3 +356,105 @@ def test_the_command(tmp_path, monkeypatch, ended):
     assert "People found 1 of 1 results right" in said
     refused = ended(*part[:-1], "9", code=2)
     assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())
+
+
+def job_of(jobs, gaps, search=None, asked=ASKED, nli=None):
+    def load():
+        return register_of(*RULES), Policies(POLICY, search or Counting(POLICY)), scorer_of(nli or ByWords()), None
+
+    return jobs.begin("rules/policies", lambda: GapJob("rules/policies", gaps.folder, asked, jobs, load))
+
+
+def test_a_run_in_the_background_goes_on_after_a_stop_and_reads_no_row_twice(tmp_path):
+    jobs, gaps, found = Jobs(tmp_path), GapFolder(tmp_path / "gaps"), register_of(*RULES)
+    held_up, go_on = threading.Event(), threading.Event()
+
+    class Held(Counting):
+        def __call__(self, text):
+            if self.n_asked == 2:
+                held_up.set()
+                assert go_on.wait(60)
+            return super().__call__(text)
+
+    job = job_of(jobs, gaps, search := Held(POLICY))
+    assert held_up.wait(60)
+    with pytest.raises(ConfigError, match="is being worked on"):
+        job_of(jobs, gaps)
+    name = found.rows[0].obligation_id
+    sheet = {name: SheetRow(Correction("confirmed"), Correction())}
+    assert gaps.take(sheet, found, job).n_taken == 1  # beside the reading
+    assert len(rows_left(gaps.store(job), found, ASKED)) == 3
+    job.stop()
+    go_on.set()
+    view = job.wait(60)
+    assert (view.stopped, view.error, search.n_asked) == (True, "", 3)
+    assert gaps.asked() == ASKED
+    assert len(rows_left(gaps.store(None), found, ASKED)) == 2
+    view = job_of(jobs, gaps, search).wait(60)
+    assert (view.phase, search.n_asked) == ("Done", 5)
+    run = gaps.store(None).standing(*read_so_far(gaps.store(None), found, POLICY))
+    assert [gap.label for gap in run.gaps] == LABELS
+    assert run.agreement == (1, 1)
+    assert run.gaps[0].near == ("a:1", "a:2", "b:1")
+    assert run.gaps[0].deciding[0].probability == pytest.approx(0.9)
+    assert [one.text for one in run.unasked] == ["The garden is green.", "Nobody waves."]
+
+
+def test_a_run_of_a_part_reads_that_and_says_why_it_cannot(tmp_path):
+    jobs, gaps, found = Jobs(tmp_path), GapFolder(tmp_path / "gaps"), register_of(*RULES)
+    assert gaps.asked() is None
+    assert job_of(jobs, gaps, asked=GapRequest(chapters=("1.2",))).wait(60).phase == "Done"
+    assert [gap.row.number for gap in read_so_far(gaps.store(None), found, POLICY)[0]] == ["1.2"]
+    assert "found '9'" in job_of(jobs, gaps, asked=GapRequest(("9",))).wait(60).error
+
+
+def test_rows_are_found_by_label_policy_chapter_party_strength_and_words(folder):
+    run, _, _ = run_of(folder)
+
+    def numbers(**wanted):
+        return [gap.row.number for gap in matching_gaps(run, WantedGaps(**wanted))]
+
+    assert numbers() == ["1.1", "1.1", "1.2", "2.1", "2.1"]
+    assert numbers(label="conflicts") == ["1.2"]
+    assert numbers(label="covered", policy="Policy B") == ["1.2"]
+    assert numbers(policy="Policy C") == []
+    assert numbers(chapter="Rules 2") == ["2.1", "2.1"]
+    assert numbers(party="FIRM", strength="must not") == []
+    assert numbers(words="vault never") == ["1.2"]
+    assert numbers(words="flag", party="a firm", strength="must") == ["2.1"]
+
+
+def says(verdict, sentences=(1,)):
+    return answer(json.dumps({"verdict": verdict, "sentences": list(sentences), "reason": "<b>So</b> it says."}))
+
+
+def test_a_language_model_is_asked_once_about_a_row_that_is_not_sure_and_named_there(folder):
+    found, rows = register_of(RULES[1]), register_of(RULES[1]).rows
+
+    def asked(*script, nli=None):
+        with OpenAIServer(*script) as server:
+            client = ChatClient(GenerationConfig(base_url=server.base_url, model="m", max_retries=0), "key")
+            store = GapStore(folder)
+            given = Policies(POLICY, Counting(POLICY))
+            second = GapOpinions(client)
+            run = returned(gap_events(store, found, rows, given, scorer_of(nli or Unsure()), second))
+            store.close()
+            return run.gaps[0], run.opinions, len([one for one in server.requests if one.body])
+
+    class Unsure(ByWords):
+        def _default(self, premise, hypothesis):
+            return NliProbabilities(0.1, 0.3, 0.6) if "vault" in hypothesis else super()._default(premise, hypothesis)
+
+    gap, words, n = asked(status(500))
+    assert (gap.label, gap.second, words) == ("not found", None, "")
+    gap, words, n = asked(says("conflicts", (99,)))  # cites nothing that was shown: no opinion
+    assert (gap.label, gap.second.is_one, n) == ("not found", False, 1)
+    GapStore(folder, restart=True).close()
+    shown = [one.text for passage in POLICY for one in statements_of(passage)]
+    place = 1 + shown.index("The vault is never locked.")
+    gap, words, n = asked(says("conflicts", (place,)))
+    assert (gap.label, gap.second.before, gap.second.model, n) == ("conflicts", "not found", "m", 1)
+    assert [one.text for one in gap.deciding[0].statements] == ["The vault is never locked."]
+    assert words == "m was asked about 1 rows that were not sure, 120 tokens"
+    again, _, n = asked(says("covered"))
+    assert (again, n) == (gap, 0)  # kept on disk

@@ -490,10 +490,10 @@ def test_one_job_at_a_time_which_gives_way_to_questions(tmp_path, reader, files)
 
     first, second = (jobs.start(collection, "index", slow) for collection in (one, other))
     until = time.monotonic() + 30
-    while second.view.phase != "Waiting for another corpus":
+    while second.view.phase != "Waiting for another job":
         assert time.monotonic() < until
         time.sleep(0.01)
-    assert first.view.phase != "Waiting for another corpus"
+    assert first.view.phase != "Waiting for another job"
     release.set()
     while "gives way" not in first.view.file:
         assert time.monotonic() < until

@@ -11,7 +11,8 @@ import pytest
 from ragqa.corpus.demo import DEMOS
 from ragqa.index import build_index, open_index
 from ragqa.library import register_store as store
-from ragqa.library.gaps import GapRow, GapStore
+from ragqa.library.gap_rows import GapRow
+from ragqa.library.gaps import GapStore
 from ragqa.library.register import register
 from ragqa.library.work_list import answers_before, gap_results, work_list
 from ragqa.records.store import RecordStore

@@ -14,11 +14,14 @@ from streamlit.testing.v1 import AppTest
 import ragqa.loading
 import ragqa.ui.state.resources as resources
 from ragqa.corpus.documents import Reader
+from ragqa.errors import AccessError
 from ragqa.index import build_index
 from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.library.collection import make_collection
-from ragqa.library.edits import SheetRow
+from ragqa.library.edits import SheetRow, Taken
+from ragqa.library.gap_runs import GapFolder, GapRequest
+from ragqa.library.jobs import Jobs
 from ragqa.library.register_store import Handling, load
 from ragqa.library.upload import take
 from ragqa.records.case_store import CaseStore
@@ -29,6 +32,7 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
+from ragqa.ui.pages import gaps
 from ragqa.ui.pages.register import take_over
 from ragqa.ui.shared import forget
 from ragqa.ui.state.desk import case_desk
@@ -179,6 +183,7 @@ def _script(page, guarded):
     from ragqa.ui.pages import ask, library, reader
     from ragqa.ui.pages import compare as compare_page
     from ragqa.ui.pages import dataset as dataset_page
+    from ragqa.ui.pages import gaps as gaps_page
     from ragqa.ui.pages import records as records_page
     from ragqa.ui.pages import register as register_page
     from ragqa.ui.pages import sweep as sweep_page
@@ -193,6 +198,7 @@ def _script(page, guarded):
         "read": reader.reader_page,
         "records": records_page.records_page,
         "register": register_page.register_page,
+        "gaps": gaps_page.gaps_page,
         "evaluate": evaluation_page.evaluation_page,
         "dataset": dataset_page.dataset_page,
     }
@@ -273,6 +279,9 @@ ADDRESSES = {
     "a closed corpus by a document": ("read", "rita", {"corpus": "closed", "document": "rules.md"}),
     "a closed corpus's register": ("register", "bob", {"corpus": "closed"}),
     "a register as nobody": ("register", "", {"corpus": "open"}),
+    "gaps of a closed corpus": ("gaps", "bob", {"corpus": "closed", "policies": "open"}),
+    "gaps against a closed corpus": ("gaps", "bob", {"corpus": "open", "policies": "closed"}),
+    "gaps as nobody": ("gaps", "", {"corpus": "open", "policies": "open"}),
     "a closed corpus by a path": ("read", "bob", {"corpus": "../indexes/closed"}),
     "a closed corpus asked": ("ask", "bob", {"q": "Who must act?", "corpus": "closed"}),
     "a closed corpus checked": ("check", "bob", {"text": "A firm must act.", "corpus": "closed"}),
@@ -363,6 +372,20 @@ def test_a_reader_sees_a_register_and_notes_nothing(world):
         assert load(file).handling(row.obligation_id).owner == owner
     acts = [(one["act"], one["email"][:3]) for one in world.log.entries()]
     assert acts[-2:] == [("refusal", "rit"), ("register", "bob")]
+
+
+def test_a_reader_starts_no_run_and_judges_no_row(world, monkeypatch):
+    begun, taken = [], []
+    monkeypatch.setattr(Jobs, "begin", lambda _, name, make: begun.append(name))
+    monkeypatch.setattr(GapFolder, "take", lambda *_: taken.append(1) or Taken({}, 0, (), ()))
+    for who, n in (("rita", 0), ("bob", 1)):
+        with access.acting(as_(who)):
+            both = gaps._Both("open", "open", world.paths)
+            gaps._start(both, GapRequest())
+            gaps._take(both, {}, "")
+        assert (len(begun), len(taken)) == (n, n)
+    with access.acting(as_("bob")), pytest.raises(AccessError):
+        gaps._Both("open", "closed", world.paths)
 
 
 def test_there_are_at_least_forty():

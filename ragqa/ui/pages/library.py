@@ -150,7 +150,7 @@ def _others(paths: Paths) -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{plain_markdown(titles[entry.name])}**")
                 st.caption(" · ".join(_passages(entry)))
-                for page in ("Read", "Register"):
+                for page in ("Read", "Register", "Gaps"):
                     address = f"{page.lower()}?corpus={quote(entry.name)}"
                     st.html(f'<a class="rq-read" href="{address}" target="_self">{page}</a>', width="content")
                 st.button("Verify", key=f"verify_{entry.name}", on_click=partial(verify, entry.name, paths))

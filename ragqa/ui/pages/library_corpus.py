@@ -16,7 +16,6 @@ from ragqa.index import index_info, verify_index
 from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Catalogue, Collection, Document, Staged, temporary
-from ragqa.library.jobs import LibraryJob
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
@@ -24,13 +23,13 @@ from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
-from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
-from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.html.library import change_html, plain_markdown, reading_html, size_words
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.library_job import draw_job
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go
 
 PROBLEM = "library_problem"  # lines to show once
-POLL_SECONDS = 0.5
 SHOWN_DOCUMENTS = 50
 SHOWN_PREVIEWS = 20
 _ASK = "library_ask"
@@ -51,11 +50,8 @@ def draw_corpus(collection: Collection, paths: Paths) -> None:
             st.html(notice_html(text, kind))
     job = resources.library_jobs(paths).latest.get(collection.name)
     busy = job is not None and job.view.running
-    if job and busy:
-        st.session_state["library_watched"] = job
-        st.fragment(partial(_progress, job), run_every=POLL_SECONDS)()
-    elif job:
-        _ended(job)
+    if job:
+        draw_job(job, Act.UPLOAD, collection.name, busy=busy)
     _actions(collection, catalogue, paths, busy=busy)
     _waiting(collection, catalogue, paths, busy=busy)
     _drop(collection, paths, busy=busy)
@@ -78,33 +74,7 @@ def _state_words(collection: Collection, catalogue: Catalogue, paths: Paths) -> 
     return f"{told} Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
 
 
-# What is under way --------------------------------------------------------------------------------------------------
-
-
-def _progress(job: LibraryJob) -> None:
-    """How far it is. Asks for the whole page when it has ended."""
-    view = job.view
-    if not view.running or not access.gate().may(Act.UPLOAD, view.corpus):
-        st.rerun()
-    with st.container(key="library_progress", horizontal=True, vertical_alignment="center"):
-        file = f": {view.file}" if view.file else ""
-        left = f", {seconds_words(view.seconds_left)}" if view.seconds_left is not None else ""
-        share = min(1.0, view.done / view.total) if view.total else 0.0
-        st.html(progress_html(f"{view.phase}{file}{left}", job.seconds))
-        st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)
-    st.progress(share)
-    for line in view.messages[-5:]:
-        st.html(notice_html(line, "mixed"))
-
-
-def _ended(job: LibraryJob) -> None:
-    view = job.view
-    if view.error:
-        st.html(notice_html(view.error, "bad"))
-    elif view.stopped:
-        st.html(notice_html("Stopped. What was done stays; go on when you like.", "mixed"))
-    for line in view.messages if view.kind == "index" else ():
-        st.html(notice_html(line, "mixed"))
+# What is done to it --------------------------------------------------------------------------------------------------
 
 
 def _start(collection: Collection, paths: Paths) -> None:
@@ -137,8 +107,9 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
     with st.container(horizontal=True, key="library_actions"):
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
-            address = f"register?corpus={quote(collection.name)}"
-            st.html(f'<a class="rq-read" href="{address}" target="_self">Register</a>', width="content")
+            for page in ("Register", "Gaps"):
+                address = f"{page.lower()}?corpus={quote(collection.name)}"
+                st.html(f'<a class="rq-read" href="{address}" target="_self">{page}</a>', width="content")
         if not catalogue.is_current and not catalogue.staged and catalogue.documents and not busy:
             removed = quantity(_removed(catalogue), "removed document")
             words = f"Index, leaving out {removed}" if _removed(catalogue) else "Go on indexing"

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import quote
 
 import streamlit as st
 
-from ragqa.corpus.documents.kinds import members
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
-from ragqa.library.edits import SheetRow, read_edits
+from ragqa.library.edits import SheetRow
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, states
 from ragqa.library.register_sheets import merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, up_to_date
 from ragqa.library.work_list import answers_before, gap_results, work_list
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Strength
@@ -30,34 +27,36 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown, work_html
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.sheets import Notices, draw_notices, draw_sheets, taken_notices
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
-from ragqa.ui.uploads import let_go
 
 PAGE: Final = 50  # rows at a time
-SHEET_MB: Final = 50  # of a sheet that comes back
 LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # of the rows of the table: how they were dealt with when it was drawn, what was typed
 _HEIGHT, _ROW = 640, 84  # pixels
 _VIEWS: Final = ("Rows", "What changed")
-_SHOWN_CONFLICTS: Final = 20
 _COLUMN: Final = st.column_config
-_T = TypeVar("_T")
 
 
 def register_page() -> None:
     """Draws the register of ``?corpus=NAME``, read anew where the corpus has changed."""
     st.html(resources.style())
     paths = Paths.from_env()
+    if corpus := draw_title("Register", paths):
+        st.fragment(partial(_tried, corpus, paths))()
+
+
+def draw_title(name: str, paths: Paths) -> str:
+    """Draws the title of a page of ``?corpus=NAME``; gives the corpus, "" where this person can read none of it."""
     corpus = st.query_params.get("corpus", "")
-    names = resources.index_names(paths)
-    if corpus not in names:
-        st.title("Register")
+    if corpus not in resources.index_names(paths):
+        st.title(name)
         st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one in the library.", "mixed"))
-        return
-    st.title(f"Register: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
-    st.fragment(partial(_tried, corpus, paths))()
+        return ""
+    st.title(f"{name}: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
+    return corpus
 
 
 def _tried(corpus: str, paths: Paths) -> None:
@@ -72,9 +71,7 @@ def _tried(corpus: str, paths: Paths) -> None:
 
 
 def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -> None:
-    with st.container():  # always there, so that a message here moves nothing below
-        for text, kind in st.session_state.pop(_SAID, []):
-            st.html(notice_html(text, kind))
+    draw_notices(_SAID)
     versions = held.versions
     with st.container(horizontal=True, vertical_alignment="bottom", key="register_bar"):
         view = st.segmented_control(
@@ -87,6 +84,8 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             since = st.selectbox(
                 "Compared with", numbers, format_func=said.__getitem__, key="register_since", width=260
             )
+        address = f"gaps?corpus={quote(corpus, safe='')}"
+        st.html(f'<a class="rq-read" href="{address}" target="_self">Gaps of policies</a>', width="content")
     changes = _changes(file, versions[-1] if versions else "", since, held)
     if view == _VIEWS[1]:
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))
@@ -103,7 +102,15 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
         )
         shown = found[after : after + PAGE]
         place = f"Rows {after + 1:,} to {after + len(shown):,} of {len(found):,}" if found else "No row has all of this"
-        _sheets(held, found, corpus, file)  # not at the right, where the table's own buttons come over it
+        draw_sheets(  # not at the right, where the table's own buttons come over it
+            corpus,
+            Handling,
+            len(found),
+            partial(_write, held, tuple(found)),
+            lambda sheet, name: take_over(corpus, file, sheet, name, files=[name]),
+            name="register",
+            said=_SAID,
+        )
         st.caption(f"{place}, {len(held.rows):,} in the register")
     if shown:
         _table(held, shown, states(changes), corpus, file)
@@ -118,27 +125,31 @@ def _wanted(held: Register) -> Wanted:
     """The filters; any of them leads back to the first page."""
     titles = {"": "Any document"} | {row.document_id: row.title or row.document_id for row in held.rows}
 
-    def choice(label: str, names: Sequence[str], width: int = 150, **more: Any) -> str:  # noqa: ANN401 - of a selectbox
-        key = f"register_{label.lower()}"
-        told = st.selectbox(
-            label, names, index=None, key=key, width=width, placeholder="Any", on_change=_to, args=(0,), **more
-        )
-        return str(told or "")
-
+    choice = partial(draw_choice, "register", on_change=_to, args=(0,))
     with st.container(horizontal=True, vertical_alignment="bottom", key="register_filter"):
         words = st.text_input("Words or rule", key="register_words", width=240, on_change=_to, args=(0,))
         return Wanted(
             words,
-            choice("Document", list(titles)[1:], 240, format_func=titles.__getitem__),
-            choice("Who", parties(held.rows), 200, accept_new_options=True),
+            choice("Document", list(titles)[1:], width=240, format_func=titles.__getitem__),
+            choice("Who", parties(held.rows), width=200, accept_new_options=True),
             choice("Strength", [str(one) for one in Strength if one is not Strength.NONE]),
             choice("Status", [*STATUSES, NO_STATUS]),
             choice("State", STATES),
         )
 
 
+def draw_choice(page: str, label: str, names: Sequence[str], width: int = 150, **more: Any) -> str:  # noqa: ANN401
+    """A filter of this page, "" for any; ``more`` is what a selectbox takes."""
+    key = f"{page}_{label.lower()}"
+    return str(st.selectbox(label, names, index=None, key=key, width=width, placeholder="Any", **more) or "")
+
+
 def _to(after: int) -> None:
     st.session_state[_AFTER] = max(0, after)
+
+
+def _write(held: Register, rows: Sequence[Obligation], path: Path) -> None:
+    write_sheet(path, held, rows)
 
 
 # Noted on in place --------------------------------------------------------------------------------------------------
@@ -221,73 +232,13 @@ def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], 
         lines.extend(taken.words(name))
         return after
 
-    said: list[tuple[str, str]] = st.session_state.setdefault(_SAID, [])
+    said: Notices = st.session_state.setdefault(_SAID, [])
     try:
         with access.gate().doing(Act.REGISTER, corpus, **about):
             change(file, how)
+        found = taken_notices(lines, name)
     except RagqaError as error:
-        said.append((str(error), "bad"))
-        lines = [""]
-    first, *conflicts = lines
-    if name or conflicts or not first:  # the table shows something else than what is kept
+        found = [(str(error), "bad")]
+    if found:  # the table shows something else than what is kept
         st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-    said += [(first, "mixed" if conflicts else "good")] * bool(name and first)
-    said += [(line, "mixed") for line in conflicts[:_SHOWN_CONFLICTS]]
-    if len(conflicts) > _SHOWN_CONFLICTS:
-        said.append((f"and {quantity(len(conflicts) - _SHOWN_CONFLICTS, 'more conflict')}", "mixed"))
-
-
-# Out and in ---------------------------------------------------------------------------------------------------------
-
-
-def _sheets(held: Register, rows: Sequence[Obligation], corpus: str, file: Path) -> None:
-    with st.popover("Excel and CSV"):
-        for suffix, words in ((".xlsx", "Excel sheet"), (".csv", "CSV")):
-            st.download_button(
-                f"{words} of {quantity(len(rows), 'row')}",
-                access.bound(partial(_written, held, tuple(rows), corpus, suffix)),  # made when somebody clicks
-                f"register-{corpus}{suffix}",
-                key=f"register_out{suffix}",
-                on_click="ignore",
-            )
-        if not access.gate().may(Act.REGISTER, corpus):
-            return
-        turn = st.session_state.setdefault("register_upload", 0)
-        sheet = st.file_uploader(
-            "The same sheet, edited", ["xlsx", "csv"], key=f"register_in_{turn}", max_upload_size=SHEET_MB
-        )
-        if sheet is not None:
-            st.session_state["register_upload"] = turn + 1
-            try:
-                access.gate().spend_upload(sheet.size)
-                found = _in_file(Path(sheet.name).suffix, sheet.getvalue(), _read)
-                take_over(corpus, file, found, sheet.name, files=[sheet.name])
-            except RagqaError as error:
-                st.session_state[_SAID] = [(str(error), "bad")]
-            finally:
-                let_go([sheet])
-            st.rerun()
-        st.caption("Owner, status, due day, note and reason are taken over row by row; conflicts are shown.")
-
-
-def _read(path: Path) -> dict[str, SheetRow[Handling]]:
-    if path.suffix.lower() == ".xlsx":
-        members(path)  # refuses one that would not fit when it is unpacked
-    return read_edits(path, Handling)
-
-
-def _written(held: Register, rows: tuple[Obligation, ...], corpus: str, suffix: str) -> bytes:
-    def write(path: Path) -> bytes:
-        write_sheet(path, held, rows)
-        return path.read_bytes()
-
-    with access.gate().doing(Act.READ, corpus, register=len(rows)):
-        return _in_file(suffix, b"", write)
-
-
-def _in_file(suffix: str, content: bytes, do: Callable[[Path], _T]) -> _T:
-    """What comes of a file of this content that is there only meanwhile."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"sheet{suffix}"
-        path.write_bytes(content)
-        return do(path)
+    said += found

@@ -20,6 +20,7 @@ from ragqa.index.folders import locate
 from ragqa.infra.metrics import METRICS
 from ragqa.library.changes import REREAD, PassageChange, Rereading, read_rereading, stale
 from ragqa.library.collection import Collection, collections
+from ragqa.library.gap_runs import GapFolder
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
@@ -259,11 +260,17 @@ def library_jobs(paths: Paths) -> Jobs:
     return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths), lambda: turns().at_work > 0)
 
 
+@shared()
+def gap_folder(corpus: str, policies: str, paths: Paths) -> GapFolder:
+    """What is kept of a corpus held against policies; whoever asks may read both."""
+    return GapFolder(paths.home / "gaps" / corpus / policies)
+
+
 def library_words(paths: Paths) -> str:
     """What whoever asks meanwhile is told of the library's work; "" where there is none."""
     if not library_jobs(paths).turn.locked():
         return ""
-    return "A corpus is being read or indexed on this server. It gives way to questions, which may take twice as long."
+    return "The library is working on this server. It gives way to questions, which may take twice as long."
 
 
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:

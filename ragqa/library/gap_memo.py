@@ -1,0 +1,53 @@
+"""A gap run as a memo: counts, rows that are not covered with the words of both sides, the review. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from ragqa.library.gap_rows import LABELS, MEASURED, GapRun, Label
+from ragqa.library.gap_sheets import evidence
+from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
+from ragqa.records.words import quantity
+
+MOST: Final = 500  # rows of a label, and statements; the sheet has all of them
+_OPEN: Final[tuple[Label, ...]] = ("conflicts", "partly", "not found")
+
+
+def gap_memo(run: GapRun, corpus: str, policies: str) -> Memo:
+    """The memo on this run; ``corpus`` and ``policies`` are what the two are called."""
+    return Memo(f"{policies} held against {corpus}", (*_blocks(run), *review_page()))
+
+
+def _blocks(run: GapRun) -> Iterator[Block]:
+    counts = Counter(map(run.label, run.gaps))
+    yield MemoSection("Result", 1)
+    told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
+    yield Paragraph(f"{quantity(len(run.gaps), 'row')}: {told}", is_strong=True)
+    right, n_said = run.agreement
+    yield Paragraph(f"People spoke of {n_said:,} results as they are read now, and found {right:,} right. {MEASURED}")
+    for label in _OPEN:
+        rows = [(gap, run.correction(gap), evidence(gap)) for gap in run.gaps if run.label(gap) == label]
+        if rows:
+            yield MemoSection(label.capitalize(), 1)
+            cells = (
+                (
+                    f"{gap.row.title or gap.row.document_id} {gap.row.number}",
+                    gap.row.text,
+                    f"{titles}: {says}" if says else "–",
+                    "; ".join(filter(None, (lacking, said.comment))),
+                )
+                for gap, said, (titles, _, says, lacking) in rows[:MOST]
+            )
+            yield Grid(("Rule", "Text", "Policy says", "Missing, clashing, comment"), tuple(cells), (15, 35, 30, 20))
+            yield from _more(len(rows))
+    if run.unasked:
+        yield MemoSection("Statements of the policies on which no row rests", 1)
+        yield Points(tuple(one.text for one in run.unasked[:MOST]))
+        yield from _more(len(run.unasked))
+
+
+def _more(n: int) -> Iterator[Block]:
+    if n > MOST:
+        yield Paragraph(f"and {n - MOST:,} more, which the sheet of this run has.")

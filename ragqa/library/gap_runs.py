@@ -1,0 +1,143 @@
+"""Gap runs in the background: what was asked for, the job that reads it, and how a run stands without reading."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from ragqa.errors import CorpusError
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import held, translated
+from ragqa.library.edits import SheetRow, Taken
+from ragqa.library.gap_rows import Correction, GapRow, Statement
+from ragqa.library.gaps import GapStore, Policies, SecondReader, gap_events, is_left_out, unasked
+from ragqa.library.jobs import BackgroundJob, Jobs
+from ragqa.library.register import Obligation
+from ragqa.library.register_search import part_of
+from ragqa.library.register_store import NOT_APPLICABLE, Register
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.types import Passage
+
+ASKED: Final = "asked.json"
+_DOING: Final = "reading gaps"
+
+
+@dataclass(frozen=True, slots=True)
+class GapRequest:
+    """What a run was asked for: documents and chapters of the rules, none: all; the hash of the policies' corpus.
+
+    ``second``: a language model is asked about rows that are not sure.
+    """
+
+    documents: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
+    policies: str = ""
+    second: bool = False
+
+
+_ASKED: Final = TypeAdapter(GapRequest)
+Load = Callable[[], tuple[Register, Policies, RepassScorer, SecondReader | None]]
+
+
+class GapJob(BackgroundJob):
+    """Rows being read; stopped or killed, the same run goes on with the first row that is not on disk."""
+
+    def __init__(self, name: str, folder: Path, asked: GapRequest, jobs: Jobs, load: Load) -> None:
+        """Starts when no other of these ``jobs`` is at work; ``load``, which may load models, is called in the thread.
+
+        Raises RecordError where the folder cannot be written.
+        """
+        super().__init__(name, "gaps", jobs)
+        self.store: GapStore | None = None  # while rows are read
+        self._folder, self._asked, self._load = folder, asked, load
+        with translated(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(folder / ASKED, [json.dumps(asdict(asked))])
+        self.start()
+
+    def do(self) -> None:
+        """Reads the rows."""
+        self._show("Loading the models", 0, 0)
+        found, policies, scorer, second = self._load()
+        rows = part_of(found.rows, self._asked.documents, self._asked.chapters)
+        with held(self._folder, _DOING), closing(GapStore(self._folder)) as store:
+            self.store = store
+            try:
+                with closing(gap_events(store, found, rows, policies, scorer, second)) as events:
+                    for event in events:
+                        phase = "Reading rows" if event.is_read else "Passing rows that are known"
+                        self._show(phase, event.done, event.total, event.last.row.number)
+                        self._give_way()
+                        if self.stopped.is_set() and event.done < event.total:
+                            return
+            finally:
+                self.store = None
+        self._show("Done", 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GapFolder:
+    """A corpus held against policies, for all sessions of a process; made once for each folder."""
+
+    folder: Path
+    _opened: list[GapStore] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def asked(self) -> GapRequest | None:
+        """What the latest run was asked for; None where there was none. Raises CorpusError."""
+        try:
+            return _ASKED.validate_json((self.folder / ASKED).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            msg = f"{self.folder / ASKED} cannot be read ({error}); delete it, and run again"
+            raise CorpusError(msg) from error
+
+    def store(self, job: BackgroundJob | None) -> GapStore:
+        """What is kept, read again only where it has changed; the job's own while it reads. Raises as `GapStore`."""
+        if isinstance(job, GapJob) and job.store:
+            return job.store
+        with self._lock:
+            if not self._opened:
+                self._opened.append(GapStore(self.folder))
+            return self._opened[0].refresh()
+
+    def take(
+        self, sheet: Mapping[str, SheetRow[Correction]], register: Register, job: BackgroundJob | None
+    ) -> Taken[Correction]:
+        """As `GapStore.take`. Raises RecordError while another process reads, too."""
+        store = self.store(job)
+        with self._lock:
+            if isinstance(job, GapJob) and store is job.store:  # which holds the folder
+                return store.take(sheet, register.rows)
+            with held(self.folder, _DOING):
+                return store.refresh().take(sheet, register.rows)
+
+
+def rows_left(store: GapStore, register: Register, asked: GapRequest) -> list[Obligation]:
+    """The rows that were asked for, are there by now, and have not been read. Raises as `part_of`."""
+    rows = part_of(register.rows, asked.documents, asked.chapters)
+    return [row for row in rows if row.obligation_id not in store.known and not is_left_out(register, row)]
+
+
+def read_so_far(
+    store: GapStore, register: Register, passages: Sequence[Passage]
+) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
+    """The rows as they were read, in the register's order, with those that are not applicable; for `standing`.
+
+    And the statements of the policies, whose ``passages`` these are, that none of them rests on.
+    """
+    known = store.known
+    gaps = tuple(
+        GapRow(row, NOT_APPLICABLE) if is_left_out(register, row) else replace(known[row.obligation_id][0], row=row)
+        for row in register.rows
+        if row.obligation_id in known or is_left_out(register, row)
+    )
+    return gaps, tuple(unasked(passages, gaps))

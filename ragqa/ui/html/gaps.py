@@ -1,0 +1,93 @@
+"""A gap run -> HTML: counts, a row with both sides, the heat map, statements that no rule asks for. Pure, escaped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ragqa.library.gap_rows import ALL, LABELS, MEASURED, GapRow, GapRun, Label, PolicyReading, Statement
+from ragqa.types import Passage, Span
+from ragqa.ui.html.reader import Mark, passage_text_html, read_address
+from ragqa.ui.html.render import marked_html
+from ragqa.ui.html.template import Templates
+
+SHOWN_STATEMENTS: Final = 200
+_TEMPLATES: Final = Templates("gaps.html")
+_KINDS: Final[dict[Label, str]] = {
+    "conflicts": "bad",
+    "covered": "good",
+    "partly": "mixed",
+    "not found": "none",
+    "not applicable": "plain",
+}
+_WORDS: Final[dict[Label, str]] = {"conflicts": "Words that clash", "partly": "Missing"}
+Find = Callable[[str], Passage | None]  # a passage of the policies by its id, None where it is gone
+
+
+def standing_html(run: GapRun) -> str:
+    """How many rows have which label, how many labels people found right, and how often labels are wrong elsewhere."""
+    counts = Counter(map(run.label, run.gaps))
+    badges = [(f"{counts[label]:,} {label}", _KINDS[label]) for label in LABELS if counts[label]]
+    return _TEMPLATES.standing(badges, *run.agreement, run.opinions, MEASURED)
+
+
+def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, version: str) -> str:
+    """A row: the rule beside what the policies say of it, the deciding words marked; of no policy the nearest passage.
+
+    ``version`` says since when the rule stands so.
+    """
+    label, said = run.label(gap), run.correction(gap)
+    words = [words for reading in gap.deciding for words in reading.words]
+    starts = ((gap.row.text.find(one), one) for one in words)
+    spans = [Span(one, start, start + len(one)) for start, one in starts if start >= 0]
+    text = marked_html(gap.row.text, spans, "bad" if gap.label == "conflicts" else "mixed")
+    rule = read_address(corpus, gap.row.passage_id, (gap.row.start, gap.row.end))
+    shown = [(one, _KINDS[one.label], _WORDS.get(one.label, ""), _said(one, policies, find)) for one in gap.deciding]
+    nearest = "" if shown else next(iter(gap.near), "")
+    passage = find(nearest) if nearest else None
+    near = passage and (passage, read_address(policies, nearest), passage_text_html(passage.text))
+    others = [(one, _KINDS[one.label]) for one in gap.readings if one not in gap.deciding]
+    judged, is_stale = "" if label == gap.label else gap.label, gap.row.obligation_id in run.stale
+    head = (gap.row, label, _KINDS[label], judged, said, gap.second, is_stale, version)
+    return _TEMPLATES.row(*head, rule, text, shown, near, others)
+
+
+def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, str, str]]:
+    """By passage its number, where it stands and its text, what decides marked; of one that is gone the words alone."""
+    found = []
+    for name in dict.fromkeys(one.passage_id for one in reading.statements):
+        own = [one for one in reading.statements if one.passage_id == name]
+        passage, kind = find(name), "bad" if reading.label == "conflicts" else "good"
+        if passage and all(passage.text[one.start : one.end] == one.text for one in own):
+            marks = [Mark(one.start, one.end, kind) for one in own]
+            address = read_address(policies, name, (own[0].start, own[0].end))
+            found.append((passage.number or name, address, passage_text_html(passage.text, marks)))
+        else:
+            found.append((name, "", passage_text_html("\n".join(one.text for one in own))))
+    return found
+
+
+def matrix_html(run: GapRun, address: Callable[[str, str], str]) -> str:
+    """The heat map: a cell's ground is the share of its rows that the policy does not cover; its words say all.
+
+    ``address`` leads to the rows of a chapter and a policy, "" for all of them.
+    """
+    policies = [ALL, *sorted({policy for _, policy in run.matrix} - {ALL})]
+    rows = []
+    for chapter in dict.fromkeys(chapter for chapter, _ in run.matrix):
+        cells = []
+        for policy in policies:
+            counts = run.matrix.get((chapter, policy), Counter())
+            total = counts.total() - counts["not applicable"]
+            told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
+            link = address(chapter, "" if policy == ALL else policy)
+            cells.append((policy, counts["covered"], total, told, 1 - counts["covered"] / total if total else 0, link))
+        rows.append((chapter, cells))
+    return _TEMPLATES.matrix(policies, rows)
+
+
+def unasked_html(statements: Sequence[Statement], policies: str) -> str:
+    """Statements of the policies on which no row rests, each with a link to where it stands."""
+    shown = [(one, read_address(policies, one.passage_id, (one.start, one.end))) for one in statements]
+    return _TEMPLATES.unasked(shown[:SHOWN_STATEMENTS], len(shown))

@@ -1,0 +1,378 @@
+"""The page of gaps: a register held against policies in the background, its rows judged one after another by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.index import Index
+from ragqa.infra.cleaning import without_controls
+from ragqa.library.edits import SheetRow
+from ragqa.library.gap_memo import gap_memo
+from ragqa.library.gap_opinions import GapOpinions
+from ragqa.library.gap_rows import CONFIRMED, LABELS, Correction, GapRow, GapRun, Statement, chapter_of
+from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
+from ragqa.library.gap_search import WantedGaps, matching_gaps
+from ragqa.library.gap_sheets import write_gaps
+from ragqa.library.gaps import GapStore, Policies, SecondReader
+from ragqa.library.jobs import BackgroundJob
+from ragqa.library.register_search import part_of, parties
+from ragqa.library.register_store import Register, up_to_date
+from ragqa.pipeline import Pipeline, opinion_client
+from ragqa.records.memo_files import memo_bytes
+from ragqa.records.words import cut, quantity
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.server.access.policy import Act
+from ragqa.settings.config import Config, has_llm
+from ragqa.settings.paths import Paths
+from ragqa.types import Passage
+from ragqa.types.scores import Strength
+from ragqa.ui import access
+from ragqa.ui.html.gaps import matrix_html, row_html, standing_html, unasked_html
+from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.library_job import draw_job
+from ragqa.ui.pages.register import LONGEST, draw_choice, draw_title
+from ragqa.ui.pages.sheets import Notices, draw_notices, draw_sheets, taken_notices
+from ragqa.ui.shared import shared
+from ragqa.ui.state import resources
+
+PAGE: Final = 25  # rows at a time
+_SAID, _OPEN, _COMMENT = "gaps_said", "gaps_open", "gaps_comment"
+_VIEWS: Final = ("Rows", "Chapters and policies", "Not asked for")
+_SNIPPET: Final = 110  # characters of a row in the list
+_FILTERS: Final = ("chapter", "policy")  # that an address may name
+
+
+class _Both:
+    """The rules and the policies of this visit, and what is kept of the one held against the other."""
+
+    def __init__(self, corpus: str, policies: str, paths: Paths) -> None:
+        """Raises as `resources.open_corpus` and `up_to_date`."""
+        self.corpus, self.policies, self.paths = corpus, policies, paths
+        self.index: Index = resources.open_corpus(policies, paths)
+        self.register = _register(corpus, paths)
+        self.folder: GapFolder = resources.gap_folder(corpus, policies, paths)
+        self.jobs, self.name = resources.library_jobs(paths), f"{corpus}/{policies}"
+
+    @property
+    def job(self) -> BackgroundJob | None:
+        """The latest job, running or not."""
+        return self.jobs.latest.get(self.name)
+
+    def passage(self, passage_id: str) -> Passage | None:
+        """The policies' passage of this id."""
+        place = self.index.position_of.get(passage_id)
+        return None if place is None else self.index.passages[place]
+
+
+def _register(corpus: str, paths: Paths) -> Register:
+    index = resources.open_corpus(corpus, paths)
+    return up_to_date(paths.registers / f"{corpus}.jsonl", index.passages, index.manifest.corpus_sha256)
+
+
+def gaps_page() -> None:
+    """Draws the gaps of ``?corpus=NAME&policies=NAME``."""
+    st.html(resources.style())
+    paths = Paths.from_env()
+    corpus = draw_title("Gaps", paths)
+    if not corpus:
+        return
+    try:
+        _draw(corpus, paths)
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+
+
+def _draw(corpus: str, paths: Paths) -> None:
+    draw_notices(_SAID)
+    titles = resources.corpus_titles([one for one in resources.index_names(paths) if one != corpus], paths)
+    names = list(titles)
+    asked = st.query_params.get("policies", "")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="gaps_bar"):
+        policies = st.selectbox(
+            "Policies",
+            names,
+            index=names.index(asked) if asked in names else None,
+            format_func=titles.__getitem__,
+            placeholder="Choose a corpus of policies",
+            key="gaps_policies",
+            width=320,
+            on_change=_chosen,
+        )
+        if not policies:
+            return
+        with st.spinner("Reading the obligations of this corpus (once a version)"):
+            both = _Both(corpus, policies, paths)
+        busy = bool(both.job and both.job.view.running)
+        if access.gate().may(Act.REGISTER, corpus) and not busy:
+            _start_form(both)
+    if both.job:
+        draw_job(both.job, Act.REGISTER, corpus, busy=busy)
+    st.fragment(partial(_tried, both))()
+
+
+def _chosen() -> None:
+    st.query_params["policies"] = st.session_state["gaps_policies"] or ""
+    st.session_state.pop(_OPEN, None)
+
+
+# A run --------------------------------------------------------------------------------------------------------------
+
+
+def _start_form(both: _Both) -> None:
+    """The part that is to be read, and the button; where rows were asked for and not read, one that goes on."""
+    asked, rows = both.folder.asked(), both.register.rows
+    left = rows_left(both.folder.store(both.job), both.register, asked) if asked else []
+    if asked and left:
+        words = f"Go on: {quantity(len(left), 'row')} left"
+        st.button(words, type="primary", key="gaps_on", on_click=_start, args=(both, asked))
+    titles = {row.document_id: row.title or row.document_id for row in rows}
+    with st.popover("Part of the rules"):
+        documents = st.multiselect("Documents", list(titles), format_func=titles.__getitem__, key="gaps_documents")
+        chapters = st.text_input("Rules that begin with", key="gaps_chapters", placeholder="3, 4.1; nothing: all")
+        config = Config.from_env()
+        second = (has_llm() or bool(config.generation.local_model)) and st.checkbox(
+            "Ask a language model about rows that are not sure", key="gaps_second"
+        )
+    part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()), second=second)
+    words = "Read again what changed" if asked and not left else "Hold against the policies"
+    st.button(
+        words,
+        type="secondary" if asked else "primary",
+        key="gaps_start",
+        disabled=not rows,
+        on_click=_start,
+        args=(both, part),
+    )
+    if asked and asked.policies != both.index.manifest.corpus_sha256:
+        st.caption("The policies have changed since they were read; only rows that this touches are read again.")
+
+
+def _start(both: _Both, asked: GapRequest) -> None:
+    corpus, policies, paths, name = both.corpus, both.policies, both.paths, both.name
+    config = Config.from_env()
+    config = replace(config, index=policies, generation=replace(config.generation, generator="none"))
+    asked = replace(asked, policies=both.index.manifest.corpus_sha256)
+    pipeline = partial(resources.pipeline, config, paths, Act.READ)
+
+    def load() -> tuple[Register, Policies, RepassScorer, SecondReader | None]:
+        found: Pipeline = pipeline()
+        held_against = Policies(found.index.passages, found.search)
+        second = GapOpinions(opinion_client(config)) if asked.second else None
+        return _register(corpus, paths), held_against, found.models.scorer(config.scoring), second
+
+    try:
+        part_of(both.register.rows, asked.documents, asked.chapters)  # which refuses what is not there
+        with access.gate().doing(Act.REGISTER, corpus, policies=policies):
+            make = partial(GapJob, name, both.folder.folder, asked, both.jobs, access.bound(load))
+            both.jobs.begin(name, make)
+    except RagqaError as error:
+        st.session_state[_SAID] = [(str(error), "bad")]
+
+
+# What came of it ----------------------------------------------------------------------------------------------------
+
+
+def _tried(both: _Both) -> None:
+    try:
+        store = both.folder.store(both.job)
+        run = store.standing(*_read(both, store))
+        if run.gaps:
+            _results(both, run)
+        else:
+            st.caption("No row has been read yet: a run reads each obligation against the passages nearest to it.")
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+
+
+def _read(both: _Both, store: GapStore) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
+    hashes = both.register.corpus, both.index.manifest.corpus_sha256
+    statuses = hash(tuple((name, one.status) for name, one in both.register.handlings.items() if one.status))
+    return _so_far(both.name, store.n_changed, id(store), hashes, statuses, store, both.register, both.index.passages)
+
+
+@shared(most=4)
+def _so_far(
+    name: str,
+    n_changed: int,
+    which: int,
+    hashes: tuple[str, str],
+    statuses: int,
+    _store: GapStore,
+    _register: Register,
+    _passages: Sequence[Passage],
+) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
+    return read_so_far(_store, _register, _passages)
+
+
+def _results(both: _Both, run: GapRun) -> None:
+    draw_notices(f"{_SAID}_row")
+    st.html(standing_html(run))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view = st.segmented_control("View", _VIEWS, default=_VIEWS[0], key="gaps_view", label_visibility="collapsed")
+        draw_sheets(
+            both.corpus,
+            Correction,
+            len(run.gaps),
+            partial(_write, run),
+            lambda sheet, name: _take(both, sheet, name, files=[name]),
+            name="gaps",
+            said=f"{_SAID}_row",
+        )
+        st.download_button(
+            "Memo (Word)",
+            access.bound(partial(_memo, both, run)),  # made when somebody clicks
+            f"gaps-{both.corpus}.docx",
+            key="gaps_memo",
+            on_click="ignore",
+        )
+    if view == _VIEWS[1]:
+        st.html(matrix_html(run, partial(_address, both)))
+    elif view == _VIEWS[2]:
+        st.html(unasked_html(run.unasked, both.policies))
+    else:
+        _rows(both, run)
+
+
+def _write(run: GapRun, path: Path) -> None:
+    write_gaps(path, run)
+
+
+def _memo(both: _Both, run: GapRun) -> bytes:
+    with access.gate().doing(Act.READ, both.corpus, memo=both.policies):
+        titles = resources.corpus_titles([both.corpus, both.policies], both.paths)
+        return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies]), ".docx")
+
+
+def _address(both: _Both, chapter: str, policy: str) -> str:
+    values = {"corpus": both.corpus, "policies": both.policies, "chapter": chapter, "policy": policy}
+    return f"gaps?{urlencode(values)}"
+
+
+def _wanted(run: GapRun) -> WantedGaps:
+    chapters = list(dict.fromkeys(chapter_of(gap.row) for gap in run.gaps))
+    policies = list(dict.fromkeys(one.title for gap in islice(run.gaps, 2_000) for one in gap.readings))
+    for name, known in zip(_FILTERS, (chapters, policies), strict=True):
+        asked = st.query_params.get(name, "")
+        if asked in known:
+            st.session_state.setdefault(f"gaps_{name}", asked)
+    choice = partial(draw_choice, "gaps")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="gaps_filter"):
+        words = st.text_input("Words or rule", key="gaps_words", width=200)
+        return WantedGaps(
+            words,
+            choice("Result", LABELS),
+            choice("Chapter", chapters, width=240),
+            choice("Policy", policies, width=200),
+            choice("Who", parties([gap.row for gap in run.gaps]), width=180, accept_new_options=True),
+            choice("Strength", [str(one) for one in Strength if one is not Strength.NONE]),
+        )
+
+
+def _rows(both: _Both, run: GapRun) -> None:
+    found = matching_gaps(run, _wanted(run))
+    if not found:
+        st.caption("No row has all of this")
+        return
+    places = {gap.row.obligation_id: place for place, gap in enumerate(found)}
+    place = places.get(st.session_state.get(_OPEN, ""), 0)
+    after = place // PAGE * PAGE
+    shown = found[after : after + PAGE]
+    ids = [gap.row.obligation_id for gap in shown]
+    listed, opened = st.columns([2, 3], gap="medium")
+    with opened:
+        following = found[place + 1].row.obligation_id if place + 1 < len(found) else ""
+        _row(both, run, found[place], following)
+    with listed, st.container(key="gaps_list"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for words, first in (("‹ Before", after - PAGE), ("Next ›", after + PAGE)):
+                target = found[first].row.obligation_id if 0 <= first < len(found) else ""
+                st.button(words, key=f"gaps_{words[0]}", disabled=not target, on_click=_open, args=(target,))
+            st.caption(f"Rows {after + 1:,} to {after + len(shown):,} of {len(found):,}")
+        st.session_state["gaps_row"] = ids[place - after]
+        said = {gap.row.obligation_id: _line(run, gap) for gap in shown}
+        with st.container(height=520, border=False):
+            st.radio(
+                "Rows",
+                ids,
+                key="gaps_row",
+                format_func=said.__getitem__,
+                on_change=lambda: _open(st.session_state["gaps_row"]),
+                label_visibility="collapsed",
+            )
+
+
+def _line(run: GapRun, gap: GapRow) -> str:
+    is_said = "✓ " if run.correction(gap).said else ""
+    return f"{is_said}{run.label(gap)} · {plain_markdown(f'{gap.row.number} {cut(gap.row.text, _SNIPPET)}')}"
+
+
+def _open(obligation_id: str) -> None:
+    st.session_state[_OPEN] = obligation_id
+
+
+# One row ------------------------------------------------------------------------------------------------------------
+
+
+def _row(both: _Both, run: GapRun, gap: GapRow, following: str) -> None:
+    """The row with what can be said of it: a button and its key; then the next row follows."""
+    st.html(row_html(gap, run, both.corpus, both.policies, both.passage, _version(both.register, gap)))
+    if not access.gate().may(Act.REGISTER, both.corpus):
+        return
+    said, key = run.correction(gap), f"{_COMMENT}_{gap.row.obligation_id}"
+    with st.container(horizontal=True, key="gaps_keys"):
+        for number, word in enumerate((CONFIRMED, *LABELS), start=1):
+            now = replace(said, said=word)
+            st.button(
+                "Confirm" if word == CONFIRMED else word.capitalize(),
+                key=f"gaps_say_{number}",
+                shortcut=str(number),
+                type="primary" if word == CONFIRMED else "secondary",
+                on_click=_say,
+                args=(both, gap, now, said, following),
+            )
+    st.text_input(
+        "Comment",
+        said.comment,
+        key=key,
+        max_chars=LONGEST,
+        placeholder="Enter keeps it",
+        on_change=_comment,
+        args=(both, gap, said, key),
+    )
+
+
+def _version(register: Register, gap: GapRow) -> str:
+    since = register.since.get(gap.row.obligation_id, "")
+    if not since:
+        return ""
+    return f"unchanged since version {register.versions.index(since) + 1}, {since[:10]}"
+
+
+def _comment(both: _Both, gap: GapRow, said: Correction, key: str) -> None:
+    comment = " ".join(without_controls(str(st.session_state[key])).split())
+    _say(both, gap, replace(said, comment=comment), said, gap.row.obligation_id)
+
+
+def _say(both: _Both, gap: GapRow, now: Correction, before: Correction, following: str) -> None:
+    name = gap.row.obligation_id
+    _take(both, {name: SheetRow(now, before)}, "", row=name)
+    _open(following or name)
+
+
+def _take(both: _Both, sheet: Mapping[str, SheetRow[Correction]], name: str, **about: object) -> None:
+    said: Notices = st.session_state.setdefault(f"{_SAID}_row", [])
+    try:
+        with access.gate().doing(Act.REGISTER, both.corpus, policies=both.policies, **about):
+            said += taken_notices(both.folder.take(sheet, both.register, both.job).words(name), name)
+    except RagqaError as error:
+        said.append((str(error), "bad"))

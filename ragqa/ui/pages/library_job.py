@@ -1,0 +1,49 @@
+"""A job of the library on the page: how far it is, a button that stops it, and what it ended with."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import streamlit as st
+
+from ragqa.library.jobs import BackgroundJob
+from ragqa.server.access.policy import Act
+from ragqa.ui import access
+from ragqa.ui.html.library import seconds_words
+from ragqa.ui.html.render import notice_html, progress_html
+
+POLL_SECONDS: Final = 0.5
+
+
+def draw_job(job: BackgroundJob, act: Act, corpus: str, *, busy: bool) -> None:
+    """Draws it anew while it is ``busy``, for who may do this act with the corpus; then asks for the whole page."""
+    if busy:
+        st.fragment(partial(_progress, job, act, corpus), run_every=POLL_SECONDS)()
+    else:
+        _ended(job)
+
+
+def _progress(job: BackgroundJob, act: Act, corpus: str) -> None:
+    view = job.view
+    if not view.running or not access.gate().may(act, corpus):
+        st.rerun()
+    with st.container(key="library_progress", horizontal=True, vertical_alignment="center"):
+        file = f": {view.file}" if view.file else ""
+        left = f", {seconds_words(view.seconds_left)}" if view.seconds_left is not None else ""
+        share = min(1.0, view.done / view.total) if view.total else 0.0
+        st.html(progress_html(f"{view.phase}{file}{left}", job.seconds))
+        st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)
+    st.progress(share)
+    for line in view.messages[-5:]:
+        st.html(notice_html(line, "mixed"))
+
+
+def _ended(job: BackgroundJob) -> None:
+    view = job.view
+    if view.error:
+        st.html(notice_html(view.error, "bad"))
+    elif view.stopped:
+        st.html(notice_html("Stopped. What was done stays; go on when you like.", "mixed"))
+    for line in view.messages if view.kind == "index" else ():
+        st.html(notice_html(line, "mixed"))

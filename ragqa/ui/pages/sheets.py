@@ -1,0 +1,107 @@
+"""Rows out as a sheet and back in with what people wrote: the button for both, and what is said of what came back."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import streamlit as st
+
+from ragqa.corpus.documents.kinds import members
+from ragqa.errors import RagqaError
+from ragqa.library.edits import Edit, SheetRow, read_edits
+from ragqa.records.words import quantity
+from ragqa.server.access.policy import Act
+from ragqa.ui import access
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.uploads import let_go
+
+SHEET_MB: Final = 50  # of a sheet that comes back
+_SHOWN_CONFLICTS: Final = 20
+_T = TypeVar("_T")
+Notices = list[tuple[str, str]]  # lines and their kinds, to be shown once
+
+
+def draw_sheets(
+    corpus: str,
+    kind: type[Edit],
+    n_rows: int,
+    write: Callable[[Path], object],
+    take: Callable[[Mapping[str, SheetRow[Edit]], str], None],
+    *,
+    name: str,
+    said: str,
+) -> None:
+    """``write`` makes the sheet ``name`` when somebody clicks; ``take`` is given the rows of one that comes back.
+
+    Who may not change the register of this corpus takes sheets away only. ``said`` is the key of the page's notices.
+    """
+    with st.popover("Excel and CSV"):
+        for suffix, words in ((".xlsx", "Excel sheet"), (".csv", "CSV")):
+            st.download_button(
+                f"{words} of {quantity(n_rows, 'row')}",
+                access.bound(partial(_written, write, corpus, n_rows, suffix)),
+                f"{name}-{corpus}{suffix}",
+                key=f"{name}_out{suffix}",
+                on_click="ignore",
+            )
+        if not access.gate().may(Act.REGISTER, corpus):
+            return
+        turn = st.session_state.setdefault(f"{name}_upload", 0)
+        sheet = st.file_uploader(
+            "The same sheet, edited", ["xlsx", "csv"], key=f"{name}_in_{turn}", max_upload_size=SHEET_MB
+        )
+        if sheet is not None:
+            st.session_state[f"{name}_upload"] = turn + 1
+            try:
+                access.gate().spend_upload(sheet.size)
+                take(in_file(Path(sheet.name).suffix, sheet.getvalue(), partial(_read, kind)), sheet.name)
+            except RagqaError as error:
+                st.session_state[said] = [(str(error), "bad")]
+            finally:
+                let_go([sheet])
+            st.rerun()
+        st.caption("What people write into a row is taken over field by field; conflicts are shown.")
+
+
+def draw_notices(key: str) -> None:
+    """What is to be said once; always there, so that a message here moves nothing below."""
+    with st.container():
+        for text, kind in st.session_state.pop(key, []):
+            st.html(notice_html(text, kind))
+
+
+def taken_notices(lines: Iterable[str], name: str) -> Notices:
+    """What is said of these lines of `Taken.words`: of a sheet's ``name`` all, else the conflicts, some of them."""
+    first, *conflicts = lines
+    said = [(first, "mixed" if conflicts else "good")] if name else []
+    said += [(line, "mixed") for line in conflicts[:_SHOWN_CONFLICTS]]
+    if len(conflicts) > _SHOWN_CONFLICTS:
+        said.append((f"and {quantity(len(conflicts) - _SHOWN_CONFLICTS, 'more conflict')}", "mixed"))
+    return said
+
+
+def _read(kind: type[Edit], path: Path) -> dict[str, SheetRow[Edit]]:
+    if path.suffix.lower() == ".xlsx":
+        members(path)  # refuses one that would not fit when it is unpacked
+    return read_edits(path, kind)
+
+
+def _written(write: Callable[[Path], object], corpus: str, n_rows: int, suffix: str) -> bytes:
+    def written(path: Path) -> bytes:
+        write(path)
+        return path.read_bytes()
+
+    with access.gate().doing(Act.READ, corpus, register=n_rows):
+        return in_file(suffix, b"", written)
+
+
+def in_file(suffix: str, content: bytes, do: Callable[[Path], _T]) -> _T:
+    """What comes of a file of this content that is there only meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"sheet{suffix}"
+        path.write_bytes(content)
+        return do(path)
