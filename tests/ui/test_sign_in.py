@@ -180,7 +180,7 @@ def test_each_role_has_its_pages(visitor, site):
         assert not pages_of(session) & {"evaluate", "audit"}
     (site[1] / "access.toml").write_text(POLICY.replace('"curator"', '"reader"'))
     with visitor.opened() as session:
-        assert pages_of(session) == {"compare", "read", "records", "register"}
+        assert pages_of(session) == {"compare", "gaps", "read", "records", "register"}
         assert "Choose" in session.text or "read_corpus" in session.widgets
     (site[1] / "access.toml").write_text(POLICY.replace('"curator"', '"administrator"'))
     with visitor.opened("audit") as session:

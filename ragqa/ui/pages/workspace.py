@@ -45,7 +45,7 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
     if view.asked.follow_up:
         draw_thread(view.asked.follow_up, resources.record_store(paths.records))
     st.fragment(partial(_live, run, settings, view), run_every=poll, key=PANES)()
-    with st.container():  # also while it is empty: else the tabs would move when the run has ended, and be drawn anew
+    with st.container(key="after"):  # also while it is empty: else the tabs would move at the end, and be drawn anew
         if view.record_id and not view.running and not view.asked.given:
             st.fragment(partial(draw_follow_up, view, settings, resources.record_store(paths.records)), key=FOLLOW)()
             draw_next(view)
