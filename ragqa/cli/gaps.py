@@ -104,7 +104,10 @@ def _run(
     against = Policies(pipeline.index.passages, pipeline.search)
     second = GapOpinions(opinion_client(config)) if verifier == "llm" else None
     events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring), second)
-    return counted(mapped(events, lambda event: event.done), len(rows), "Rows")
+    run = counted(mapped(events, lambda event: event.done), len(rows), "Rows")
+    if second and second.failed:
+        stderr().print(plain(second.failed))
+    return run
 
 
 def _table(run: GapRun) -> FittedTable:

@@ -30,7 +30,7 @@ class GapOpinions:
     """Asks one language model about rows of a run; after a server that fails it asks no more."""
 
     def __init__(self, client: ChatClient) -> None:
-        self._client, self._failed = client, ""
+        self._client, self.failed = client, ""  # why it asks no more
 
     @property
     def model(self) -> str:
@@ -44,13 +44,13 @@ class GapOpinions:
         """
         said = [(passage, one) for passage in passages for one in statements_of(passage)]
         shown = [said[n] for n in nearest_in_words(gap.row.text, [one.text for _, one in said])]
-        if not shown or self._failed:
+        if not shown or self.failed:
             return gap
         messages = messages_of(INSTRUCTIONS, gap.row.text, [one.text for _, one in shown])
         try:
             told = returned(asked(self._client, messages, len(shown), _KNOWN))
         except GenerationError as error:
-            self._failed = str(error)
+            self.failed = f"{self.model} was asked about no more rows; run again to ask about the rest. {error}"
             return gap
         found = told.found
         opinion = GapOpinion(self.model, gap.label, found.reason if found else NO_OPINION, bool(found), told.tokens)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final, Literal, get_args
 
 from ragqa.library.register import Obligation
+from ragqa.records.words import quantity
 
 Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
 LABELS: Final[tuple[Label, ...]] = get_args(Label)  # the first that a policy has is the row's
@@ -134,7 +135,8 @@ class GapRun:
         """Which language model was asked, of how many rows, and what it took; "" where none was."""
         found = [gap.second for gap in self.gaps if gap.second]
         models, tokens = ", ".join(dict.fromkeys(one.model for one in found)), sum(one.tokens for one in found)
-        return f"{models} was asked about {len(found):,} rows that were not sure, {tokens:,} tokens" if found else ""
+        rows = quantity(len(found), "row")
+        return f"{models} was asked about {rows} that the verifier is not sure of, {tokens:,} tokens" if found else ""
 
     @property
     def agreement(self) -> tuple[int, int]:

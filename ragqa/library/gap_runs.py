@@ -79,6 +79,8 @@ class GapJob(BackgroundJob):
                             return
             finally:
                 self.store = None
+        if second and second.failed:
+            self.view = replace(self.view, messages=(second.failed,))
         self._show("Done", 1, 1)
 
 

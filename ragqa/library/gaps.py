@@ -187,6 +187,8 @@ _GAP: Final = TypeAdapter(GapRow)
 class SecondReader(Protocol):
     """Who is asked about rows that are not sure."""
 
+    failed: str  # why no more rows are asked about, and what to do next; "" while they are
+
     @property
     def model(self) -> str: ...
 

@@ -430,6 +430,7 @@ def says(verdict, sentences=(1,)):
 
 def test_a_language_model_is_asked_once_about_a_row_that_is_not_sure_and_named_there(folder):
     found, rows = register_of(RULES[1]), register_of(RULES[1]).rows
+    failed = []
 
     def asked(*script, nli=None):
         with OpenAIServer(*script) as server:
@@ -439,6 +440,7 @@ def test_a_language_model_is_asked_once_about_a_row_that_is_not_sure_and_named_t
             second = GapOpinions(client)
             run = returned(gap_events(store, found, rows, given, scorer_of(nli or Unsure()), second))
             store.close()
+            failed.append(second.failed)
             return run.gaps[0], run.opinions, len([one for one in server.requests if one.body])
 
     class Unsure(ByWords):
@@ -447,6 +449,7 @@ def test_a_language_model_is_asked_once_about_a_row_that_is_not_sure_and_named_t
 
     gap, words, n = asked(status(500))
     assert (gap.label, gap.second, words) == ("not found", None, "")
+    assert failed[0].startswith("m was asked about no more rows; run again to ask about the rest. ")
     gap, words, n = asked(says("conflicts", (99,)))  # cites nothing that was shown: no opinion
     assert (gap.label, gap.second.is_one, n) == ("not found", False, 1)
     GapStore(folder, restart=True).close()
@@ -455,6 +458,7 @@ def test_a_language_model_is_asked_once_about_a_row_that_is_not_sure_and_named_t
     gap, words, n = asked(says("conflicts", (place,)))
     assert (gap.label, gap.second.before, gap.second.model, n) == ("conflicts", "not found", "m", 1)
     assert [one.text for one in gap.deciding[0].statements] == ["The vault is never locked."]
-    assert words == "m was asked about 1 rows that were not sure, 120 tokens"
+    assert words == "m was asked about 1 row that the verifier is not sure of, 120 tokens"
     again, _, n = asked(says("covered"))
     assert (again, n) == (gap, 0)  # kept on disk
+    assert failed[1:] == [""] * 3

@@ -334,9 +334,8 @@ class _Builder:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
             last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
-            if (
-                last is not None and best < 2.5 and (parent := self._open_above(last)) is not None
-            ):  # a rule was quoted between
+            # Where a rule was quoted between:
+            if last is not None and best < 2.5 and (parent := self._open_above(last)) is not None:
                 best, chosen, place = 2.5, read, parent
             weight = 2.0 if opens(value) else 1.5 if last is not None else -2.0
             under = len(self._stack) - 1

@@ -45,5 +45,5 @@ def _ended(job: BackgroundJob) -> None:
         st.html(notice_html(view.error, "bad"))
     elif view.stopped:
         st.html(notice_html("Stopped. What was done stays; go on when you like.", "mixed"))
-    for line in view.messages if view.kind == "index" else ():
+    for line in view.messages if view.kind in {"index", "gaps"} else ():
         st.html(notice_html(line, "mixed"))

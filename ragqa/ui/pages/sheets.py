@@ -58,7 +58,7 @@ def draw_sheets(
             st.session_state[f"{name}_upload"] = turn + 1
             try:
                 access.gate().spend_upload(sheet.size)
-                take(in_file(Path(sheet.name).suffix, sheet.getvalue(), partial(_read, kind)), sheet.name)
+                take(_in_file(Path(sheet.name).suffix, sheet.getvalue(), partial(_read, kind)), sheet.name)
             except RagqaError as error:
                 st.session_state[said] = [(str(error), "bad")]
             finally:
@@ -96,10 +96,10 @@ def _written(write: Callable[[Path], object], corpus: str, n_rows: int, suffix: 
         return path.read_bytes()
 
     with access.gate().doing(Act.READ, corpus, register=n_rows):
-        return in_file(suffix, b"", written)
+        return _in_file(suffix, b"", written)
 
 
-def in_file(suffix: str, content: bytes, do: Callable[[Path], _T]) -> _T:
+def _in_file(suffix: str, content: bytes, do: Callable[[Path], _T]) -> _T:
     """What comes of a file of this content that is there only meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sheet{suffix}"
