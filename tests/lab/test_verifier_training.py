@@ -74,14 +74,16 @@ def test_parts_of_a_rule_are_told_missing_or_clashing():
     )
     texts = (
         PolicyText("We keep records. We dance.", "partly", ("(b)",), None, (0,)),
-        PolicyText("We keep no records, but pay.", "conflicts", (), ClashingWords("no records", "records"), (0,)),
+        PolicyText("We sing. We keep no records, but pay.", "conflicts", (), ClashingWords("no records", "records"), (1,)),
         PolicyText("We dance.", "absent", (), None, (0,)),
     )
     gap = Gap("adgm:1:1", "A Firm must: (a) keep records; and (b) pay.", "A Firm", "must", "", "", parts, texts)
     found = {(pair.premise, pair.hypothesis): pair.label for pair in gap_pairs(gap)}
     assert found["We keep records.", "A Firm must keep records"] == ENTAILMENT
     assert found["We keep records. We dance.", "A Firm must pay"] == NEUTRAL
+    assert found["We sing. We keep no records, but pay.", "A Firm must keep records"] == CONTRADICTION
     assert found["We keep no records, but pay.", "A Firm must keep records"] == CONTRADICTION
+    assert found[gap.rule, "We keep no records, but pay."] == CONTRADICTION
     assert ("We keep no records, but pay.", "A Firm must pay") not in found  # whether it is told is not known
     assert found["We dance.", "A Firm must pay"] == NEUTRAL
 

@@ -143,18 +143,24 @@ def _undeciding(passage: ClaimedPassage, claim: Claim) -> Iterator[str]:
 
 
 def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
-    """Each part of the rule, read after its lead-in, against each policy: told, not told, or clashing."""
+    """Each part of the rule, read after its lead-in, against each policy: told, not told, or clashing.
+
+    A sentence that clashes meets its part by itself, too, and as the claim the rule.
+    """
     lead = next((part.text for part in gap.parts if part.key == "lead"), "")
     for policy in gap.texts:
         sentences = [span.text for span in split_sentences(policy.text)]
         told = " ".join(sentences[n] for n in policy.sentences if n < len(sentences))
+        clashing = [one for one in sentences if policy.clash and policy.clash.policy in one]
         for part in gap.parts:
             if part.key == "lead":
                 continue
             label = _label_of_part(policy, part.key, part.text)
             if label is not None:
-                for premise in dict.fromkeys((policy.text, told or policy.text)):
+                own = clashing if label == CONTRADICTION else []
+                for premise in dict.fromkeys((policy.text, told or policy.text, *own)):
                     yield LabelledPair(premise, f"{lead} {part.text}".strip(), label, "gaps")
+        yield from (LabelledPair(gap.rule, one, CONTRADICTION, "gaps") for one in clashing)
 
 
 def _label_of_part(policy: PolicyText, key: str, text: str) -> int | None:
