@@ -74,7 +74,9 @@ def test_parts_of_a_rule_are_told_missing_or_clashing():
     )
     texts = (
         PolicyText("We keep records. We dance.", "partly", ("(b)",), None, (0,)),
-        PolicyText("We sing. We keep no records, but pay.", "conflicts", (), ClashingWords("no records", "records"), (1,)),
+        PolicyText(
+            "We sing. We keep no records, but pay.", "conflicts", (), ClashingWords("no records", "records"), (1,)
+        ),
         PolicyText("We dance.", "absent", (), None, (0,)),
     )
     gap = Gap("adgm:1:1", "A Firm must: (a) keep records; and (b) pay.", "A Firm", "must", "", "", parts, texts)

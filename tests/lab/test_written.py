@@ -83,17 +83,23 @@ def test_shipped_judgements_hold_no_text_of_others():
 def test_each_shipped_passage_has_two_claims_of_each_label_and_holds_no_text_of_others():
     rows = [item.values for item in read_json_lines(WRITTEN, WRITTEN.name)]
     assert len({row["id"] for row in rows}) == len(rows) >= 80
+    two = Counter(dict.fromkeys(("supported", "contradicted", "unsupported"), 2))
     for row in rows:
-        assert Counter(claim["label"] for claim in row["claims"]) == dict.fromkeys(
-            ("supported", "contradicted", "unsupported"), 2
-        )
-        assert [question["answerable"] for question in row["questions"]].count(True) == 2
+        labels = Counter(claim["label"] for claim in row["claims"])
+        answerable = Counter(question["answerable"] for question in row["questions"])
+        if row["writer"] < "w14":
+            assert labels == two
+            assert answerable[True] == 2
+        else:  # what is worded too close to the passage was left out
+            assert labels
+            assert labels <= two
+            assert answerable <= Counter({True: 2, False: 2})
         assert row.keys() == {"id", "corpus", "sha256", "writer", "claims", "questions"}
 
 
 def test_parts_and_clashing_words_of_each_shipped_rule_stand_in_it():
     gaps = written_gaps()
-    assert len(gaps) == 120
+    assert len(gaps) == 220
     for gap in gaps:
         keys = {part.key for part in gap.parts}
         assert all(part.text in gap.rule for part in gap.parts)
