@@ -21,7 +21,8 @@ NOT_SUPPORTED: Final = "not supported"
 LONGEST_SHORT_NAME: Final = 28  # characters, without the number
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
-_FURTHER: Final = re.compile(r", | and | \(|: ")
+_FURTHER: Final = re.compile(r", | and | \((?=[^()]*\)$)|: ")
+_SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")  # "(Digital Markets Act)" at the end of a long title
 _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 
 
@@ -36,8 +37,13 @@ def quantity(count: int, noun: str, nouns: str = "") -> str:
 
 
 def short_name(passage: Passage) -> str:
-    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number."""
+    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number.
+
+    A long title that ends with its short title in brackets is called by that.
+    """
     title = (passage.title or passage.document_id).removeprefix("The ")
+    short = _SHORT_TITLE.search(title) if len(title) > LONGEST_SHORT_NAME else None
+    title = short[1] if short else title
     title = _FURTHER.split(title, maxsplit=1)[0]
     name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
     return " ".join(filter(None, (name, passage.number.rstrip("."))))

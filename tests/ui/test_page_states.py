@@ -54,6 +54,8 @@ def test_a_title_is_named_once_and_evidence_names_its_page():
         ("Anti-Money Laundering Rules", "4.2.", "Anti-Money Laundering 4.2"),
         ("Mercury (planet)", "2", "Mercury 2"),
         ("Rules", "1", "Rules 1"),
+        ("REGULATION 2026/7 OF THE FERRY COUNCIL (Ferry Dues Act)", "7", "Ferry Dues 7"),
+        ("REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026", "7", "REGULATION (EU) 2026/7 OF… 7"),
         ("", "", "d"),
     ],
 )

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _LONGEST_NAME: Final = 40  # letters of a file's name in a summary
-VERSION: Final = 10  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 11  # of parsers and cutting: an index being built with another one starts anew
 
 SHOWN: Final = 5  # documents named in one line
 

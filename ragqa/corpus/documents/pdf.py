@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import Step, follows, read_label, split_label
+from ragqa.corpus.documents.labels import Step, follows, read_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_PAGES, Block, Parsed, UnreadableError
 from ragqa.corpus.documents.model import words_of as plain_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
@@ -70,8 +70,7 @@ def parse_pdf(path: Path) -> Parsed:
     if not parsed.blocks:
         msg = f"expected text, found none on {n_pages:,} pages; print the document to PDF again from its source"
         raise UnreadableError(msg)
-    headings = [block.text for block in parsed.blocks[:3] if block.kind == "heading" and not split_label(block.text)[0]]
-    parsed.title = meta if len(meta.split()) > 1 and not re.search(r"\.\w{2,4}$", meta) else next(iter(headings), meta)
+    parsed.title = meta
     return parsed
 
 

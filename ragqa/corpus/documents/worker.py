@@ -34,6 +34,7 @@ from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.titles import title_of
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
@@ -62,7 +63,7 @@ def read_document(
         return {"title": passages[0].title, "passages": _as_dicts(passages)}
     parsed = parse_html(path, beside) if kind == "HTML" else _PARSERS[kind](path)
     root = build(parsed.blocks)
-    title = parsed.title[:300] or document_id.rpartition("/")[2]
+    title = title_of(parsed, document_id.rpartition("/")[2])
     passages = passages_of(root, document_id, title, max_tokens)
     check_words(parsed, passages)
     if n_broken := sum(len(BROKEN.findall(block.text)) for block in parsed.blocks):
