@@ -1,4 +1,4 @@
-"""What the figures on the page mean, in an analyst's words; settings say it themselves (`ragqa.settings`). Pure."""
+"""Explanations of the page's figures for analysts; those of settings are in `ragqa.settings`. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TERMS: Final[dict[str, str]] = {
 
 
 def term_html(name: str, shown: str, place: str) -> str:
-    """``shown``, already HTML, that tells what ``name`` means under the pointer and on focus; ``place`` is unique."""
+    """``shown`` (HTML) with the explanation of ``name`` on hover and focus; ``place`` makes its id unique."""
     tip = f"rq-term-{place}-{''.join(letter for letter in name if letter.isalnum())}"
     return (
         f'<span class="rq-term"><button type="button" class="rq-term-name" aria-describedby="{tip}">{shown}</button>'
