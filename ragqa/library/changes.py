@@ -203,4 +203,4 @@ def stale_words(changes: Sequence[PassageChange]) -> str:
         return ""
     names = ", ".join(f"{one.number or one.passage_id} ({one.what})" for one in changes[:5])
     more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
-    return f"The source has changed since: {names}{more}. Ask again for an answer from what is in force now."
+    return f"The source has changed since: {names}{more}. Ask again for an answer from the present text."

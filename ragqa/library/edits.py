@@ -50,8 +50,8 @@ class Taken(Generic[Edit]):
     def words(self, name: str) -> Iterator[str]:
         """The result as lines of text; ``name`` is that of the sheet."""
         yield (
-            f"{name}: {self.n_taken:,} fields taken over, {len(self.conflicts):,} conflicts, "
-            f"{len(self.unknown):,} rows that are not here"
+            f"{name}: {self.n_taken:,} fields imported, {len(self.conflicts):,} conflicts, "
+            f"{len(self.unknown):,} unknown rows"
         )
         for one in self.conflicts:
             yield f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"

@@ -26,7 +26,7 @@ def _blocks(run: GapRun) -> Iterator[Block]:
     told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
     yield Paragraph(f"{quantity(len(run.gaps), 'row')}: {told}", is_strong=True)
     right, n_said = run.agreement
-    yield Paragraph(f"People spoke of {n_said:,} results as they are read now, and found {right:,} right. {MEASURED}")
+    yield Paragraph(f"People judged {n_said:,} of the present results and found {right:,} right. {MEASURED}")
     for label in _OPEN:
         rows = [(gap, run.correction(gap), evidence(gap)) for gap in run.gaps if run.label(gap) == label]
         if rows:

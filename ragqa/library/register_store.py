@@ -125,7 +125,7 @@ def change(path: Path, how: Callable[[Register], Register]) -> Register:
     handling of rows changed, lines are appended to the file; the next version writes them into their rows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    msg = f"expected to be alone with the register {path.stem!r}, found another ragqa at it; try again when it is done"
+    msg = f"the register {path.stem!r} is being changed by another ragqa; try again when it has finished"
     with locked(path.with_suffix(".lock"), lambda: ConfigError(msg), _PATIENCE):
         before = load(path)
         after = how(before)

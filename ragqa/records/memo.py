@@ -202,7 +202,7 @@ def _answer(record: AnswerRecord, number: str) -> Iterable[Block]:
         Points(missing)
         if missing
         else Paragraph(
-            "Every sentence was looked for." if is_check else "No part of the question is without an answer."
+            "Every sentence was searched for." if is_check else "No part of the question is without an answer."
         )
     )
     yield from _rules(view, found, sentences)
@@ -255,7 +255,7 @@ def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Blo
         )
         yield Grid(("Duty", "Verdict", "Rule", "Reason"), tuple(rows), (43, 14, 18, 25))
     elif not view.scored or weak_match(view.rankings) is not None:
-        yield Paragraph("Not looked for: the corpus may not speak of this." if view.scored else "Not scored.")
+        yield Paragraph("Not checked: the corpus may not cover this subject." if view.scored else "Not scored.")
     else:
         yield Paragraph("None of the duties in the kept passages." if found.obligations else "The passages hold none.")
 

@@ -144,7 +144,7 @@ def _docx(memo: Memo, template: Path | None) -> bytes:
     try:
         document = Document(str(template) if template else None)
     except (PackageNotFoundError, ValueError, KeyError, OSError) as error:
-        msg = f"expected a Word document (.docx) as the template, found {template}, which is none; save it as .docx"
+        msg = f"expected a Word document (.docx) as the template, found {template}; save it as .docx"
         raise ConfigError(msg) from error
     page = document.sections[-1]
     if template is None:

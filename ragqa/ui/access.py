@@ -201,7 +201,7 @@ def _draw_sign_in() -> None:
     if not providers:
         words = (
             "This page asks people to sign in, and cannot: expected [auth] in .streamlit/secrets.toml with a provider "
-            "of OpenID Connect, found none. See ragqa/server/access/README.md; RAGQA_ACCESS=off lets everybody in."
+            "of OpenID Connect, found none. See ragqa/server/access/README.md; RAGQA_ACCESS=off gives everybody access."
         )
         st.html(notice_html(words, "bad"))
     if _claims().get("is_logged_in"):

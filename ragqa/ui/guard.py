@@ -145,13 +145,13 @@ def foreign(scope: Scope) -> str:
     allowed = st.get_option("server.allowedHosts") or HOSTS
     if scope["path"] not in PROBES and not is_allowed(host, allowed):
         return (
-            f"expected a request for {', '.join(allowed)}, found one for {_shown(host)!r}; whoever runs this server "
-            "adds a name: make serve HOSTS=…, or server.allowedHosts"
+            f"expected a request for {', '.join(allowed)}, found one for {_shown(host)!r}; the operator of this server "
+            "can add a name: make serve HOSTS=…, or server.allowedHosts"
         )
     origin = headers.get("origin")
     changes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD", "OPTIONS"}
     if changes and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-        return f"expected a request of this site's own page, found one of {_shown(origin)!r}; open the page itself"
+        return f"expected a request from this site's own page, found one from {_shown(origin)!r}; open the page itself"
     return ""
 
 
@@ -164,8 +164,8 @@ def forwarded(scope: Scope) -> str:
     if not names or access.is_guarded() or access.is_open_to_all() or scope["path"] in PROBES:
         return ""
     return (
-        f"expected a request of this machine, found one that a proxy passed on ({names[0]}); whoever runs this server "
-        "sets RAGQA_ACCESS=on, and people sign in, or RAGQA_ACCESS=off, and whoever reaches the proxy may do everything"
+        f"expected a request from this machine, found one that a proxy forwarded ({names[0]}); the operator has to set "
+        "RAGQA_ACCESS=on, so that people sign in, or RAGQA_ACCESS=off, which gives everybody behind it all rights"
     )
 
 

@@ -62,7 +62,7 @@ class Uploads:
         in_session = sizes.get(session, 0) + self._coming[session] + int(length)
         if in_session > most_here or len(here) >= SESSION_FILES:
             held_here = f"{SESSION_FILES} files and {most_here >> 20:,} MB of one session"
-            return 413, f"expected at most {held_here} at once, found more; take some out, or put them into the library"
+            return 413, f"expected at most {held_here} at once, found more; remove some, or add them to the library"
         if sum(sizes.values()) + self._coming.total() + int(length) > most:
             return 503, f"expected at most {most >> 20:,} MB of all visitors' files at once, found more; wait a minute"
         return 0, ""

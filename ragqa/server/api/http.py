@@ -71,7 +71,7 @@ _TITLES: Final = {
     401: "Access denied",
     403: "Not allowed",
     404: "Not found",
-    411: "Length wanted",
+    411: "Length required",
     413: "Too large",
     422: "Cannot be done as asked",
     503: "Busy",

@@ -160,7 +160,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     weak = None if view.answer and view.answer.is_refusal else weak_match(view.rankings)
     if weak is not None:
         words = (
-            f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not speak of it: nearly every "
+            f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not cover it: nearly every "
             f"question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
@@ -172,7 +172,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
         words = "No sentence to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
     if found.sentences and found.evaluation and not found.evaluation.verdicts:
-        words = "Raw verdicts: this record has two thresholds on the highest probabilities only."
+        words = "Raw verdicts: this record has only two thresholds on the highest probabilities."
         notes.append(notice_html(words))
     return "".join(notes)
 
@@ -186,14 +186,14 @@ def _written(view: View) -> str:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
     origin = view.answer.note if view.asked.given else f"Written by {view.answer.generator}{model}."
-    how = " Choose a sentence to see its source; ↑ ↓ walk." if view.answer.sentences else ""
+    how = " Choose a sentence to see its source; ↑ ↓ move to the next." if view.answer.sentences else ""
     return f'<p class="rq-fine">{text_html(origin + how)}</p>'
 
 
 def _status(view: View, found: Shown) -> str:
     """The status for screen readers: the stage while it runs, then the outcome."""
     if view.running:
-        return f"{view.phase.split(':')[0].split(',')[0]}." if not view.answer else "The answer is there; scoring it."
+        return f"{view.phase.split(':')[0].split(',')[0]}." if not view.answer else "The answer is ready; scoring it."
     if view.error:
         return view.error
     if found.evaluation and view.answer and view.answer.sentences:

@@ -143,7 +143,7 @@ def _sharing(case: CaseView) -> None:
             given = (_share, case.case_id, who, False)
             st.button(f"No longer with {plain_markdown(who)}", key=f"case_unshare_{n}", on_click=_step, args=given)
         st.checkbox(_ALSO, True, key="case_records")
-        st.caption("Of its other items they see what they may see anyway.")
+        st.caption("They see its other items only where they may see them anyway.")
 
 
 def _is_author(desk: CaseDesk, case: CaseView, item: int) -> bool:
@@ -161,7 +161,7 @@ def _name() -> None:
     """A field for the person's name, without sign-in."""
     if not access.gate().audit:
         st.session_state["case_name"] = st.session_state.get(_NAME, "")
-        words = "Kept with what you do, as a name that nothing proves: nobody signs in here."
+        words = "Stored with your steps, as a name that is not proven, because nobody signs in here."
         st.text_input("Your name (not proven)", key="case_name", help=words, width=320, on_change=_keep_name)
 
 

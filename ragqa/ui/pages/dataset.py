@@ -71,7 +71,7 @@ def dataset_page() -> None:
     """Draws the page; ``?set=ID`` names the data set."""
     st.html(resources.style())
     access.gate().demand(Act.EVALUATION)
-    words = "Questions with gold passages, made of a corpus of yours and checked by people who know it."
+    words = "Questions with gold passages, made from one of your corpora and checked by experts."
     st.html(f'<div class="rq-brand"><h1>Data set</h1><p>{words}</p></div>')
     paths = Paths.from_env()
     runs = _making(paths)
@@ -146,7 +146,7 @@ def _make(runs: EvaluationRuns, paths: Paths) -> None:
     if not view.complete:
         st.button("Continue", key="dataset_on", on_click=partial(_start, runs, view.settings), disabled=busy)
     st.html(figures_html(view.report.figures))
-    draw_comparisons(view.report, "What became of it")
+    draw_comparisons(view.report, "Result")
 
 
 def _start(runs: EvaluationRuns, settings: Mapping[str, object]) -> None:
@@ -212,7 +212,7 @@ def _review(folder: Path) -> None:
     disputed = [pair for pair in pairs if len(labels.get(pair.key, {})) > 1 and not decision(labels[pair.key])]
     _standing(pairs, labels, len(disputed))
     if not reviewer or reviewer == ADJUDICATOR:
-        st.html(notice_html("Say who labels: two reviewers with names of their own label blind.", "mixed"))
+        st.html(notice_html("Enter your name: two reviewers label without seeing each other's labels.", "mixed"))
         return
     who = ADJUDICATOR if settling else reviewer
     left = disputed if settling else [pair for pair in pairs if reviewer not in labels.get(pair.key, {})]
@@ -352,7 +352,7 @@ def _use(folder: Path, paths: Paths) -> None:
     ):
         st.markdown(f"**{label}**")
         st.code(command, language="bash")
-    st.caption("Each says its figures before and after, the last one on questions that it has not learnt from.")
+    st.caption("Each command prints its figures before and after; the last one on held-out questions.")
 
 
 def _evaluate(runs: EvaluationRuns, name: str, settings: Mapping[str, object]) -> None:

@@ -61,7 +61,7 @@ def _box(view: View, config: Config, records: RecordStore) -> None:
     try:
         if place not in known:
             access.gate().demand(Act.QUESTION, view.config.index)
-            with st.spinner("Making it stand alone"):
+            with st.spinner("Rewriting it as a question that stands alone"):
                 known[place] = follow_up(asked, view.record_id, records, config.generation)
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))

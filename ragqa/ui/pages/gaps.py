@@ -110,7 +110,7 @@ def _draw(corpus: str, paths: Paths) -> None:
         )
         if not policies:
             return
-        with st.spinner("Reading the obligations of this corpus (once a version)"):
+        with st.spinner("Reading the obligations of this corpus (once for each version)"):
             both = _Both(corpus, policies, paths)
         busy = bool(both.job and both.job.view.running)
         if access.gate().may(Act.REGISTER, corpus) and not busy:
@@ -138,10 +138,10 @@ def _start_form(both: _Both) -> None:
     titles = {row.document_id: row.title or row.document_id for row in rows}
     with st.popover("Part of the rules"):
         documents = st.multiselect("Documents", list(titles), format_func=titles.__getitem__, key="gaps_documents")
-        chapters = st.text_input("Rules that begin with", key="gaps_chapters", placeholder="3, 4.1; nothing: all")
+        chapters = st.text_input("Rules that begin with", key="gaps_chapters", placeholder="3, 4.1 (empty: all)")
         config = Config.from_env()
         second = (has_llm() or bool(config.generation.local_model)) and st.checkbox(
-            "Ask a language model about rows that are not sure", key="gaps_second"
+            "Ask a language model about rows that the verifier is not sure of", key="gaps_second"
         )
     part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()), second=second)
     words = "Read again what changed" if asked and not left else "Hold against the policies"
@@ -281,7 +281,7 @@ def _wanted(run: GapRun) -> WantedGaps:
 def _rows(both: _Both, run: GapRun) -> None:
     found = matching_gaps(run, _wanted(run))
     if not found:
-        st.caption("No row has all of this")
+        st.caption("No row matches")
         return
     places = {gap.row.obligation_id: place for place, gap in enumerate(found)}
     place = places.get(st.session_state.get(_OPEN, ""), 0)

@@ -315,7 +315,7 @@ def _document(collection: Collection, catalogue: Catalogue, one: Document, *, bu
             st.text(one.name)
             words = [size_words(one.size), f"version {one.version}", f"added {one.added[:10]}"]
             if one.removed:
-                words.append("goes with the next indexing")
+                words.append("removed by the next indexing")
             elif (catalogue.indexed or {}).get(one.document_id) != one.sha256:
                 words.append("not indexed yet")
             st.caption(" · ".join(words))

@@ -44,6 +44,6 @@ def _ended(job: BackgroundJob) -> None:
     if view.error:
         st.html(notice_html(view.error, "bad"))
     elif view.stopped:
-        st.html(notice_html("Stopped. What was done stays; go on when you like.", "mixed"))
+        st.html(notice_html("Stopped. What was done stays; continue at any time.", "mixed"))
     for line in view.messages if view.kind in {"index", "gaps"} else ():
         st.html(notice_html(line, "mixed"))

@@ -49,7 +49,7 @@ def draw_note(record_id: str, found: Shown) -> None:
         st.radio("It is", _SHOULD_BE, at, format_func=str, key=f"feedback_is_{index}", horizontal=True)
         st.text_input("Note", key=f"feedback_why_{index}", max_chars=500)
         st.button("Keep", key="feedback_keep", on_click=_comment, args=(record_id, index))
-        st.caption("`ragqa records feedback` writes these as claims that a verifier can be taught on.")
+        st.caption("`ragqa records feedback` exports these notes as claims for training a verifier.")
 
 
 def _comment(record_id: str, index: int) -> None:

@@ -234,7 +234,7 @@ def _searched(index: Index, corpus: str, document: DocumentView | None) -> str:
 def _found(index: Index, corpus: str, document: DocumentView | None, words: str) -> None:
     hits = search(index, document, words) if document else search_corpus(index, words)
     if not hits:
-        has = "No passage of this document has all these words." if document else "Nothing in this corpus has them."
+        has = "No passage of this document has all these words." if document else "No passage of this corpus has them."
         st.html(notice_html(has, "mixed"))
         return
     addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]

@@ -109,7 +109,7 @@ def _undo() -> bool:
     gone: tuple[str, str] | None = st.session_state.get(_GONE)
     if gone:
         with st.container(horizontal=True, vertical_alignment="center", key="record_gone"):
-            st.html(notice_html(f"Deleted: “{gone[1]}”. It can be had back for a day."))
+            st.html(notice_html(f"Deleted: “{gone[1]}”. It can be restored for a day."))
             st.button("Undo", key="record_undo", on_click=_change, args=(gone[0], "restore"))
     return bool(gone)
 
@@ -162,7 +162,7 @@ def _sharing(record_id: str, store: RecordStore) -> None:
         for who in shared:
             words = f"No longer with {plain_markdown(who)}"
             st.button(words, key=f"unshare_{who}", on_click=_share, args=(record_id, who, False))
-        st.caption("Who may not read the record's corpus does not see the record either.")
+        st.caption("A person who may not read the record's corpus does not see the record.")
 
 
 def _share(record_id: str, who: str, shared: bool) -> None:

@@ -63,7 +63,7 @@ def _tried(corpus: str, paths: Paths) -> None:
     try:
         index = resources.open_corpus(corpus, paths)
         file = paths.registers / f"{corpus}.jsonl"
-        with st.spinner("Reading the obligations of this corpus (once a version)"):
+        with st.spinner("Reading the obligations of this corpus (once for each version)"):
             held = up_to_date(file, index.passages, index.manifest.corpus_sha256)
         _draw(held, index, corpus, file, paths)
     except RagqaError as error:
@@ -101,7 +101,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             "Next ›", key="register_next", disabled=after + PAGE >= len(found), on_click=_to, args=(after + PAGE,)
         )
         shown = found[after : after + PAGE]
-        place = f"Rows {after + 1:,} to {after + len(shown):,} of {len(found):,}" if found else "No row has all of this"
+        place = f"Rows {after + 1:,} to {after + len(shown):,} of {len(found):,}" if found else "No row matches"
         draw_sheets(  # not on the right, where the table's own buttons would cover it
             corpus,
             Handling,

@@ -79,7 +79,7 @@ def settings_panel(
         lacking, key = _needs(preset, rankings, encoder)
         if lacking or key:  # the preset was chosen for another corpus or by an address
             how = f"To add it: {_adding(lacking, index)}" if lacking else f"Set {key} and start again."
-            needed = f"The preset needs {', '.join(lacking) or key}, which is not here: it is left out. {how}"
+            needed = f"The preset needs {', '.join(lacking) or key}, which is missing here: it is left out. {how}"
             (place or st).html(notice_html(needed, "mixed"))
         if st.session_state.pop(_RESET, False):
             _apply_preset(presets, weights)

@@ -64,7 +64,7 @@ def draw_sheets(
             finally:
                 let_go([sheet])
             st.rerun()
-        st.caption("What people write into a row is taken over field by field; conflicts are shown.")
+        st.caption("Edits are imported field by field; conflicts are shown.")
 
 
 def draw_notices(key: str) -> None:

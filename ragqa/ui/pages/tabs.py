@@ -160,7 +160,7 @@ def _scores(drawn: _Drawn) -> None:
     if view.scored and not view.asked.given:
         draw_note(view.record_id, found)
     threshold = drawn.settings.scoring.verdict_threshold
-    raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so."
+    raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither has its own verdict."
     rules = "Verdicts are by rules that compare the words too; E and C are RePASs' raw maxima."
     st.caption(rules if found.verdicts else raw)
     if evaluation and view.scored:
@@ -202,7 +202,7 @@ def _obligations(drawn: _Drawn) -> None:
         return
     if weak_match(view.rankings) is not None:
         words = (
-            "The corpus does not speak of this: what its passages oblige to is on other subjects, and is not listed."
+            "The corpus does not cover this: the obligations in its passages are on other subjects and are not listed."
         )
         st.html(notice_html(words, "mixed"))
         return
@@ -231,7 +231,7 @@ def _pairs(drawn: _Drawn) -> None:
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
-    words = f"{quantity(evaluation.n_pairs, 'pair')} compared. Choose a cell, or walk with the arrow keys."
+    words = f"{quantity(evaluation.n_pairs, 'pair')} compared. Choose a cell, or move with the arrow keys."
     if doubted_cells(evaluation, kind):
         words += " Hatched: a probability that reaches the threshold and that the verdict rejects."
     st.caption(words)

@@ -95,7 +95,7 @@ def _questions(run_id: str, benchmark: Benchmark, view: EvaluationView, paths: P
     words = middle.text_input("Question contains", key=f"evaluate_words_{run_id}")
     rows = [row for row in view.rows if _is_shown(row, shown, words)]
     if not rows:
-        st.html(notice_html("No question is like that."))
+        st.html(notice_html("No question matches."))
         return
     _table(run_id, view, rows, f"{shown}_{words}")
     opened = _opened(run_id, rows)
