@@ -1,4 +1,4 @@
-"""The web application, `streamlit run app.py`: the server imports it for ``app``, and runs it to draw the page."""
+"""The web application, `streamlit run app.py`. The server imports ``app`` from it, and runs it to draw the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ READ = ":material/menu_book:"
 
 
 def draw() -> None:
-    """The page of this visit, as far as its person may see it."""
+    """Draws the page of this visit, with the parts that the person may use."""
     st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide", initial_sidebar_state="collapsed")
     if not access.enter():
         st.html(style())
@@ -48,7 +48,7 @@ def draw() -> None:
         (Act.READ, st.Page(gaps_page, title="Gaps", url_path="gaps", visibility="hidden")),
         (Act.READ, st.Page(records_page, title="History", icon=":material/history:", url_path="records")),
     ]
-    measuring, making = "evaluate", "dataset"  # addresses stay, whatever a page is called
+    measuring, making = "evaluate", "dataset"  # addresses stay when a page is renamed
     lab = [
         (Act.READ, st.Page(compare_page, title="Compare", icon=":material/compare:", url_path="compare")),
         (Act.SWEEP, st.Page(sweep_page, title="Sweep", icon=":material/grid_on:", url_path="sweep")),
@@ -60,7 +60,7 @@ def draw() -> None:
     ]
     if access.is_guarded():
         first.append((Act.AUDIT, st.Page(audit_page, title="Audit", icon=":material/policy:", url_path="audit")))
-    if not asks:  # the page that opens first is another one
+    if not asks:  # then the Read page opens first
         first.insert(0, (Act.READ, st.Page(reader_page, title="Read", icon=READ, default=True)))
     sections = {name: [page for act, page in pages if may(act)] for name, pages in (("", first), ("Lab", lab))}
     page = st.navigation({name: pages for name, pages in sections.items() if pages}, position="top")
@@ -73,7 +73,7 @@ def draw() -> None:
 
 
 def _bar(pages: list[StreamlitPage]) -> None:
-    """The ways through at the bottom of a phone, where those at the top are folded away."""
+    """The navigation at the bottom of a phone, where the one at the top is collapsed."""
     with st.container(key="phone", horizontal=True, gap="small"):
         for page in pages:
             if page.visibility == "visible":

@@ -57,7 +57,7 @@ class _Read:
 
 def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...], tuple[str, ...]]:
     """The table of a folder, by kind, and what its reading had to say. Raises CorpusError where it cannot be read."""
-    gold = [json.loads(line) for line in (folder / GOLD).read_text(encoding="utf-8").splitlines() if line.strip()]
+    gold = [json.loads(line) for line in (folder / GOLD).read_text(encoding="utf-8").split("\n") if line.strip()]
     stream = open_stream(folder, "documents", chunk_max_tokens=chunk_max_tokens)
     read = {}
     for _, passages in stream.articles():

@@ -65,7 +65,7 @@ def head_of(path: Path) -> str:
 
 def shipped_rows(path: Path) -> list[dict[str, Any]]:
     """The objects of a file of JSON lines that comes with ragqa."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def questions_with_gold(path: Path) -> tuple[GoldQuestion, ...]:

@@ -1,1 +1,1 @@
-"""Corpora that somebody keeps on this machine: their files, what is read of them, their versions, their index."""
+"""Corpora managed on this machine: their files, the parsed documents, their versions and their index."""

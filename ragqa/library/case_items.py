@@ -1,4 +1,4 @@
-"""What the items of a case refer to, as somebody sees it now: records, documents, rows of a register, gap runs."""
+"""Resolves the items of a case to their present state: records, documents, rows of a register, gap runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ DOCUMENT, ROW, GAPS, RECORD = "document", "row", "gaps", "record"
 
 @dataclass(frozen=True, slots=True)
 class ItemLooker:
-    """Looks at items as one person: ``records`` shows what is theirs, ``corpus`` opens what they may read, else None.
+    """Resolves items for one person. ``corpus`` opens an index that the person may read, and gives None for others.
 
-    Called with references it gives by reference what is there and shown to them; a record is not opened by it.
+    ``records`` holds the records that the person may see. A call maps each reference to its item and leaves out
+    items that do not exist or that the person may not see. It does not mark a record as opened.
     """
 
     records: RecordStore
@@ -58,7 +59,7 @@ class ItemLooker:
         return found
 
     def _record(self, one: SealedRecord) -> Seen:
-        """The record by its hash, and what its corpus has made of the rules that it cites, where both can be read."""
+        """The record's hash, and the changes of the passages that it cites, where record and corpus can be read."""
         parts = {RECORD: one.sha256}
         changed: tuple[PassageChange, ...] = ()
         with suppress(RecordError):
@@ -74,7 +75,7 @@ class ItemLooker:
 
 @lru_cache(maxsize=32)
 def _document(index: Index, corpus: str, document_id: str) -> Seen | None:
-    """The whole text of a document, as the index has it."""
+    """A document with its whole text from the index; None where the index does not hold it."""
     if document_id not in (known := documents_of(index)):
         return None
     view = document_at(index, known[document_id][0])
@@ -86,7 +87,7 @@ def _document(index: Index, corpus: str, document_id: str) -> Seen | None:
 
 
 def _register(path: Path) -> Register:
-    """The register of a corpus, an empty one where its file cannot be read."""
+    """The register of a corpus; an empty one where its file cannot be read."""
     try:
         return load(path)
     except RagqaError:
@@ -94,7 +95,7 @@ def _register(path: Path) -> Register:
 
 
 def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
-    """A run of `ragqa gaps`: what was found of each row, and what people said of it; None where there is none."""
+    """A run of `ragqa gaps`: the label of each row and people's corrections; None where there is no run."""
     try:
         gaps = [entry["gap"] for _, entry in Journal(folder / JOURNAL).read()]
         found, corrections = {told["row"]["obligation_id"]: told for told in gaps}, folder / "corrections.json"
@@ -111,7 +112,7 @@ def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
 
 
 def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> Seen | None:
-    """A row of the register, by its words and by how it is dealt with; one that is gone is none."""
+    """A row of the register: its text and its handling; None where the register no longer holds it."""
     row = next((one for one in register.rows if one.obligation_id == obligation_id), None)
     if row is None:
         return None

@@ -1,6 +1,6 @@
-"""What a new version of a document changes, passage by passage, and which records rest on what has changed. Pure.
+"""What a new version of a document changes, passage by passage, and which records cite changed passages. Pure.
 
-A passage that only got another number is neither new nor gone.
+A passage that only has another number is neither new nor gone.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ragqa.infra.files import append_json_lines, write_whole
 from ragqa.records.record import AnswerRecord
 from ragqa.types import Passage
 
-REREAD: Final = "reread.json"  # of a corpus's folder: see `Rereading`
+REREAD: Final = "reread.json"  # in the folder of a corpus: see `Rereading`
 What = Literal["added", "replaced", "removed"]
 
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """A passage that is new (``before`` empty), gone (``after`` empty) or says something else."""
+    """A passage that is new (``before`` is empty), gone (``after`` is empty) or changed."""
 
     passage_id: str
     number: str
@@ -39,7 +39,7 @@ class PassageChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """What an indexing did to one document; ``passages`` are those that changed, of replaced documents only."""
+    """How one indexing changed a document; ``passages`` are the changed passages, for replaced documents only."""
 
     document_id: str
     what: What
@@ -55,14 +55,14 @@ class DocumentChange:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One indexing, by the time it ended (UTC, ISO 8601)."""
+    """The changes of one indexing; ``at`` is when it ended (UTC, ISO 8601)."""
 
     at: str
     documents: tuple[DocumentChange, ...]
 
 
 def compared(document_id: str, version: int, before: Sequence[Passage], after: Sequence[Passage]) -> DocumentChange:
-    """What is new, changed and gone from one version of a document to the next."""
+    """The passages that are new, changed and gone between two versions of a document."""
     was, now = ({one.passage_id: one for one in passages} for passages in (before, after))
     same = {name for name in was.keys() & now.keys() if was[name].text == now[name].text}
     left = [one for name, one in was.items() if name not in same]
@@ -80,16 +80,16 @@ def compared(document_id: str, version: int, before: Sequence[Passage], after: S
 
 
 def word_changes(before: str, after: str) -> tuple[tuple[str, str], ...]:
-    """Both texts cut where they differ: runs of words that both have, twice; else what is gone and what is new."""
+    """Aligned pieces of both texts, as (before, after): equal where the words are the same, else removed and added."""
     was, now = before.split(" "), after.split(" ")
     cuts = SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
     return tuple((" ".join(was[i:j]), " ".join(now[k:m])) for _, i, j, k, m in cuts)
 
 
 def renamed(before: Sequence[Passage], after: Sequence[Passage]) -> dict[str, str]:
-    """Which passage of another reading of the same document holds what each of these said, by id.
+    """Maps the id of each passage to the passage that holds its text in another parse of the same document.
 
-    Where none has the whole text, it is the one that has most of its words, if that is half of them.
+    Where no passage has the whole text, the one that shares most of its words is taken, if it has at least half.
     """
     by_text = {one.text: one.passage_id for one in reversed(after)}
     holding: dict[str, list[int]] = {}
@@ -109,19 +109,19 @@ def renamed(before: Sequence[Passage], after: Sequence[Passage]) -> dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """What a new reader made of documents that stayed the same: new ids by old ones, and the texts that it cut anew."""
+    """How a new parser version read unchanged documents: old ids mapped to new ones, and digests of texts cut anew."""
 
     ids: dict[str, str] = field(default_factory=dict)
     texts: frozenset[str] = frozenset()
 
     def joined(self, later: Rereading) -> Rereading:
-        """This one and then the later one."""
+        """This rereading followed by a later one."""
         ids = {old: later.ids.get(new, new) for old, new in self.ids.items()}
         return Rereading(later.ids | ids, self.texts | later.texts)
 
 
 def read_rereading(path: Path) -> Rereading:
-    """What `write_rereading` wrote; nothing where it is missing or is none."""
+    """Reads what `write_rereading` wrote; empty where the file is missing or invalid."""
     try:
         told = json.loads(path.read_bytes())
         return Rereading(dict(told["ids"]), frozenset(told["texts"]))
@@ -130,24 +130,24 @@ def read_rereading(path: Path) -> Rereading:
 
 
 def write_rereading(path: Path, one: Rereading) -> None:
-    """Replaces the file as a whole."""
+    """Replaces the whole file."""
     write_whole(path, [json.dumps({"ids": one.ids, "texts": sorted(one.texts)}, ensure_ascii=False)])
 
 
 def digest(passage: Passage) -> str:
-    """What a text is known by in a `Rereading`."""
+    """The digest by which a `Rereading` identifies a passage's text."""
     return hashlib.sha256(f"{passage.passage_id}\n{passage.text}".encode()).hexdigest()[:32]
 
 
 def append(path: Path, update: Update) -> None:
-    """Adds a line to the file of changes."""
+    """Appends an update to the file of changes."""
     append_json_lines(path, [asdict(update)])
 
 
 def read_updates(path: Path, limit: int = 20) -> tuple[Update, ...]:
-    """The newest changes first; lines that are none are passed over."""
+    """The latest updates, the newest first; invalid lines are skipped."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")  # not splitlines: texts may hold U+2028
     except OSError:
         return ()
     found = (_update(line) for line in reversed(lines[-limit:]))
@@ -170,16 +170,16 @@ def _update(line: str) -> Update | None:
 
 
 def cited(record: AnswerRecord) -> tuple[Passage, ...]:
-    """The passages that the answer cites; all that it was written from where it cites none."""
+    """The passages that the answer cites; where it cites none, all passages that it was written from."""
     kept = record.kept
     numbers = {number for sentence in record.answer.sentences for number in sentence.citations}
     return tuple(kept[number - 1] for number in sorted(numbers) if number <= len(kept)) or kept
 
 
 def stale(record: AnswerRecord, index: Index, reread: Rereading | None = None) -> tuple[PassageChange, ...]:
-    """The cited passages that the corpus does not hold any more as they were, with what stands there now.
+    """The cited passages whose text the corpus no longer holds, each with the present text of that passage.
 
-    What only another reading changed is none of them.
+    Passages that changed only because of a new parser (``reread``) are left out.
     """
     found = []
     for passage in cited(record):
@@ -198,9 +198,9 @@ def stale(record: AnswerRecord, index: Index, reread: Rereading | None = None) -
 
 
 def stale_words(changes: Sequence[PassageChange]) -> str:
-    """One line for a reader of the record; empty where nothing has changed."""
+    """One line for the reader of the record; empty where nothing has changed."""
     if not changes:
         return ""
     names = ", ".join(f"{one.number or one.passage_id} ({one.what})" for one in changes[:5])
     more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
-    return f"The source has changed since: {names}{more}. Ask again for an answer from what is in force now."
+    return f"The source has changed since: {names}{more}. Ask again for an answer from the present text."

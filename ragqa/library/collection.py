@@ -1,15 +1,15 @@
-"""One corpus of the library on disk: what is in it, what waits to be put into it, and what its index holds.
+"""One corpus of the library on disk: its documents, the files that wait to be added, and what its index holds.
 
 ::
 
     RAGQA_HOME/library/NAME/
-    ├── library.json   this module's `Catalogue`, replaced as a whole
-    ├── next.json      the next one, with the files that move for it, while they do; after a kill they go on from here
-    ├── files/         the documents, by safe names
-    ├── staged/        what was dropped in and is not in the index yet
-    ├── old/           earlier versions of documents, and those that were taken out
-    ├── readings/      what was read of each file, by its content (`ragqa.library.parse_cache`)
-    ├── measured/      what an index needs of each document (`ragqa.index.passage_arrays`); computed again where missing
+    ├── library.json   this module's `Catalogue`, always replaced as a whole
+    ├── next.json      the next catalogue and its file moves while a change runs; a killed change resumes from here
+    ├── files/         the documents, under safe names
+    ├── staged/        uploaded files that are not in the index yet
+    ├── old/           earlier versions of documents, and removed documents
+    ├── readings/      the parsed files, by their content (`ragqa.library.parse_cache`)
+    ├── measured/      arrays that an index needs of each document (`ragqa.index.passage_arrays`); made again if missing
     └── changes.jsonl  what each indexing changed (`ragqa.library.changes`)
 """
 
@@ -38,25 +38,25 @@ NEXT: Final = "next.json"
 VERSION: Final = 1
 MAX_BYTES: Final = 4 * 2**30  # of all files of a corpus
 TRASH: Final = ".trash"
-_PATIENCE: Final = 20.0  # seconds for another session's change
+_PATIENCE: Final = 20.0  # seconds to wait for another session's change
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of the corpus. ``name`` is its file in ``files/``; ``document_id`` stays through all versions."""
+    """A document of the corpus. ``name`` is its file in ``files/``; all versions share one ``document_id``."""
 
     document_id: str
     name: str
     sha256: str
     size: int
-    added: str  # UTC, ISO 8601: when this version came
+    added: str  # UTC, ISO 8601: when this version was added
     version: int = 1
-    removed: bool = False  # it goes with the next indexing
+    removed: bool = False  # the next indexing removes it
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file that waits. ``replaces`` is the id of the document that it is a new version of; empty: a new one."""
+    """A file that waits to be indexed. ``replaces`` is the id of the document that it replaces; empty: none."""
 
     name: str
     sha256: str
@@ -66,7 +66,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What is known of a corpus. ``indexed`` are the ids and contents of the documents that its index holds."""
+    """A corpus's documents and metadata. ``indexed`` maps the ids of the indexed documents to their SHA-256."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class Catalogue:
     description: str = ""
     language: str = ""
     analyser: str = ""
-    reason: str = ""  # why this analyser
+    reason: str = ""  # why this analyser was chosen
     documents: tuple[Document, ...] = ()
     staged: tuple[Staged, ...] = ()
     indexed: dict[str, str] | None = None  # None: there is no index yet
@@ -83,16 +83,16 @@ class Catalogue:
 
     @property
     def kept(self) -> tuple[Document, ...]:
-        """The documents that the next index will hold, before anything staged."""
+        """The documents that the next index will hold, without staged files."""
         return tuple(one for one in self.documents if not one.removed)
 
     @property
     def is_current(self) -> bool:
-        """Whether the index holds these documents, all that is staged left aside."""
+        """Whether the index holds exactly the kept documents; staged files do not count."""
         return self.indexed == {one.document_id: one.sha256 for one in self.documents if not one.removed}
 
     def document(self, document_id: str) -> Document:
-        """The document of this id. Raises CorpusError with those there are."""
+        """The document with this id. Raises CorpusError, which lists the ids that exist."""
         for one in self.documents:
             if one.document_id == document_id:
                 return one
@@ -103,7 +103,7 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A corpus by its folder; every change is made under a lock and on disk when it returns."""
+    """A corpus in its folder. Every change is made under a lock and is on disk when its method returns."""
 
     folder: Path
 
@@ -112,8 +112,8 @@ class Collection:
         return self.folder.name
 
     def read(self) -> Catalogue:
-        """Raises CorpusError where the catalogue is missing or is none."""
-        if (self.folder / NEXT).exists():  # a change is under way, or its process was killed
+        """Reads the catalogue. Raises CorpusError where it is missing or invalid."""
+        if (self.folder / NEXT).exists():  # a change is in progress, or its process was killed
             with self.lock(), writing(self.folder):
                 self._go_on()
         return self._read()
@@ -130,7 +130,7 @@ class Collection:
         return found
 
     def change(self, how: Callable[[Catalogue, list[_Move]], Catalogue]) -> Catalogue:
-        """The catalogue after this change; ``how`` adds to the list what becomes of files. Raises CorpusError."""
+        """Applies ``how``, which appends its file moves to the list; returns the new catalogue. Raises CorpusError."""
         moves: list[_Move] = []
         with self.lock(), writing(self.folder):
             self._go_on()
@@ -144,7 +144,7 @@ class Collection:
         return changed
 
     def _go_on(self) -> None:
-        """Ends a change whose process was killed."""
+        """Completes a change whose process was killed."""
         try:
             told = json.loads((self.folder / NEXT).read_bytes())
         except FileNotFoundError:
@@ -154,7 +154,7 @@ class Collection:
         (self.folder / NEXT).unlink(missing_ok=True)
 
     def _move(self, moves: Sequence[_Move], *, again: bool = False) -> None:
-        """``again``: some are done, and a file may have the name that another had."""
+        """Moves files. With ``again`` some moves may be done already, and another file may have the old name."""
         for one in moves:
             path = self.folder / one.path
             if not path.is_file() or (again and one.sha256 and sha256_of(path) != one.sha256):
@@ -167,7 +167,7 @@ class Collection:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Holds what changes the catalogue. Raises CorpusError where another session does so for long."""
+        """Locks the catalogue for a change. Raises CorpusError where another session holds the lock too long."""
         msg = f"{self.name!r} is being changed by another session; wait a moment and try again"
         with locked(self.folder.parent / f".{self.name}.lock", lambda: CorpusError(msg), _PATIENCE):
             yield
@@ -178,13 +178,14 @@ class Collection:
     # Files --------------------------------------------------------------------------------------------------------
 
     def path_of(self, one: Document | Staged) -> Path:
-        """Where its file is."""
+        """The path of its file."""
         return self.folder / _place(one)
 
     def stage(self, source: Path, name: str, replaces: str | None = None) -> str:
-        """Takes the file at ``source``, which is moved, as ``name``, a safe one; gives a line where it is left out.
+        """Moves the file at ``source`` into the staged files as ``name``, a safe file name.
 
-        It is a new version of the document that has the same name, or of ``replaces``. Raises CorpusError.
+        It becomes a new version of the document ``replaces`` (empty: of none; None: of the one with the same name).
+        Returns a message where the file is left out, else an empty text. Raises CorpusError.
         """
         size, digest = source.stat().st_size, sha256_of(source)
 
@@ -219,7 +220,7 @@ class Collection:
             )
 
     def unstage(self, names: tuple[str, ...]) -> None:
-        """Throws away what waits under these names."""
+        """Deletes the staged files with these names."""
 
         def how(before: Catalogue, moves: list[_Move]) -> Catalogue:
             moves += [_Move(_place(one), "", one.sha256) for one in before.staged if one.name in names]
@@ -228,7 +229,7 @@ class Collection:
         self.change(how)
 
     def set_replaces(self, name: str, document_id: str) -> None:
-        """Says of which document the waiting file is a new version; empty: of none."""
+        """Sets which document the staged file replaces; empty: none."""
 
         def how(before: Catalogue, _moves: list[_Move]) -> Catalogue:
             if document_id:
@@ -239,7 +240,7 @@ class Collection:
         self.change(how)
 
     def set_removed(self, document_id: str, *, removed: bool) -> None:
-        """Marks a document as going with the next indexing, or takes that back."""
+        """Marks a document for removal by the next indexing, or unmarks it."""
 
         def how(before: Catalogue, _moves: list[_Move]) -> Catalogue:
             before.document(document_id)
@@ -251,12 +252,12 @@ class Collection:
         self.change(how)
 
     def describe(self, title: str, description: str) -> None:
-        """Renames the corpus for its readers; its name in addresses and records stays."""
+        """Sets the title and description; the corpus keeps its name in addresses and records."""
         said = " ".join(title.split())[:120] or self.name
         self.change(lambda before, _moves: replace(before, title=said, description=description.strip()[:2_000]))
 
     def accept(self, readable: Callable[[Staged], bool]) -> Catalogue:
-        """Moves what waits and can be read among the documents, and what was taken out to the old ones."""
+        """Moves readable staged files to the documents, and removed documents to the earlier versions."""
 
         def how(before: Catalogue, moves: list[_Move]) -> Catalogue:
             documents = {one.document_id: one for one in before.documents}
@@ -292,9 +293,9 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A file of a collection, by its path there, that goes to another, or is removed where ``to`` is empty.
+    """A file of a collection that moves from ``path`` to ``to``, both within its folder; it is deleted if ``to`` is "".
 
-    ``sha256`` is of its content; empty: no other file will have its name.
+    ``sha256`` is the hash of its content; empty where no other file can take its name.
     """
 
     path: str
@@ -307,18 +308,18 @@ def _place(one: Document | Staged) -> str:
 
 
 def _to_old(one: Document) -> list[_Move]:
-    """Keeps the last version of a document besides the one that counts."""
+    """Keeps the previous version of a document and deletes the one before that."""
     path = PurePosixPath(one.name)
     kept, gone = (f"old/{path.stem}, version {version}{path.suffix}" for version in (one.version, one.version - 2))
     return [_Move(_place(one), kept, one.sha256), _Move(gone, "", "")]
 
 
 class _LeftOutError(CorpusError):
-    """A file that is there already."""
+    """The file is in the collection already."""
 
 
 def collections(library: Path) -> tuple[Collection, ...]:
-    """The corpora of the library by name."""
+    """The corpora of the library, ordered by name."""
     if not library.is_dir():
         return ()
     found = (path for path in library.iterdir() if not path.name.startswith(".") and (path / CATALOGUE).is_file())
@@ -326,12 +327,12 @@ def collections(library: Path) -> tuple[Collection, ...]:
 
 
 def collection_of(name: str, library: Path) -> Collection | None:
-    """The corpus of this name, None where the library has none."""
+    """The corpus with this name; None where the library has none."""
     return next((collection for collection in collections(library) if collection.name == name), None)
 
 
 def make_collection(name: str, library: Path, title: str = "", description: str = "") -> Collection:
-    """A new, empty corpus. Raises ConfigError for an impossible name, CorpusError where there is one of that name."""
+    """Makes an empty corpus. Raises ConfigError for an invalid name, CorpusError where the name is taken."""
     check_name(name)
     folder = library / name
     with writing(library):
@@ -349,7 +350,7 @@ def make_collection(name: str, library: Path, title: str = "", description: str 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """What the system says where nothing can be written here, as a CorpusError."""
+    """Raises an OSError of the block as CorpusError: the folder cannot be written."""
     try:
         yield
     except OSError as error:
@@ -358,18 +359,18 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def now() -> str:
-    """UTC in ISO 8601, to the second."""
+    """The time in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def temporary(folder: Path) -> Path:
-    """A path of its own below ``folder`` for a file that is being written."""
+    """A unique path in ``folder`` for a file that is being written; makes the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f".incoming-{secrets.token_hex(8)}"
 
 
 @cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads a catalogue
+def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where a catalogue is read
     from pydantic import TypeAdapter
 
     return TypeAdapter(Catalogue)

@@ -1,9 +1,9 @@
-"""Terms that a corpus defines, and where a text uses them: what Read shows under the pointer.
+"""Terms that a corpus defines, and where a text uses them; the Read page shows their definitions on hover.
 
-A definition is a term in quotes, at the start of a line or of a clause, before "means" or its like, or a line of its
-own above that; a row of a table whose second cell begins so; and where a heading says that terms follow, each row of
-two cells and each line with a colon. Terms may be in lower case; one that has capitals is used where it has
-the same ones.
+Three forms count as definitions: a term before "means" or a similar verb, where the term is in quotes, at the start of
+a line or clause, or on a line of its own above; a table row whose second cell begins with such a verb; and, under a
+heading that announces definitions, each row of two cells and each line with a colon. Terms may be in lower case; a
+term with capitals is matched only with the same capitals.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Final
 
 from ragqa.types import Passage
 
-MOST_PASSAGES: Final = 60_000  # of a corpus: a larger one is not read through
-MOST_USES: Final = 40  # of a passage
-_LONGEST: Final = 600  # characters of a definition
+MOST_PASSAGES: Final = 60_000  # a corpus with more passages is not searched for definitions
+MOST_USES: Final = 40  # defined terms that are found in one passage
+_LONGEST: Final = 600  # characters of a definition; the rest is cut
 _MEANS: Final = (
     r"(?:(?:shall |is understood to |be understood to )?means?\b(?! (?:of|by|that)\b)|"
     r"(?:has|have|shall have) the (?:same )?meanings?\b|is defined as\b|refers to\b)"
 )
 _SOME: Final = (
-    r"(?:an?|the|any|all|each|either|one)\b"  # how a meaning begins; "electronic means made available" is none
+    r"(?:an?|the|any|all|each|either|one)\b"  # how a meaning begins; "electronic means made available" defines nothing
 )
 _VERB: Final = re.compile(r"\b(?:may|must|shall|will|can|could|would|should|does|do|is|are|be|been|not|to)\b")
 _WORD: Final = r"[^\W_][^\s|:;.,“”\"‘]*"
@@ -59,7 +59,7 @@ _GENERAL: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a term means, in the words of the passage that says so, which begin at character ``start``."""
+    """A term and the text that defines it, which begins at character ``start`` of the passage's text."""
 
     term: str
     passage_id: str
@@ -71,7 +71,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Characters ``start`` to ``end`` of a text that are a defined term."""
+    """A defined term at characters ``start`` to ``end`` of a text."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class Use:
 
 
 class Glossary:
-    """The terms of a corpus; where several documents define one, a text's own document is believed first."""
+    """The terms of a corpus. Where several documents define a term, the definition of a text's own document wins."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._known: dict[str, list[Definition]] = defaultdict(list)
@@ -97,7 +97,11 @@ class Glossary:
         return len(self._known)
 
     def meaning(self, term: str, passage: Passage) -> Definition | None:
-        """What the term means here: as said nearest in its own document, else in the document that defines most."""
+        """The definition for a term in this passage, or None.
+
+        It is the definition in the same document whose section path is most alike, else that of the document that
+        defines most terms.
+        """
         found = self._known.get(term, [])
         own = [one for one in found if one.document_id == passage.document_id]
         if own:
@@ -105,7 +109,7 @@ class Glossary:
         return max(found, key=lambda one: self._weight[one.document_id], default=None)
 
     def uses(self, passage: Passage) -> tuple[Use, ...]:
-        """The first use of each term in the passage, in order; none of what the passage itself defines."""
+        """The first use of each term in the passage, in order, without the terms that the passage itself defines."""
         found: list[Use] = []
         seen: set[str] = set()
         behind = 0
@@ -140,19 +144,19 @@ def definitions_in(passage: Passage) -> Iterator[Definition]:
                 seen.add(term)
                 start = match.start(match.lastgroup or 0)
                 end = passage.text.find("\n", match.end())
-                if end > 0 and passage.text[:end].endswith((":", "—", "–", "-")):  # the items below belong to it
+                if end > 0 and passage.text[:end].endswith((":", "—", "–", "-")):  # a list follows that belongs to it
                     end = passage.text.find("\n\n", end)
                 text = passage.text[start : end if end > 0 else len(passage.text)][:_LONGEST].rstrip()
                 yield Definition(term, passage.passage_id, passage.document_id, text, start, passage.section)
 
 
 def _is_term(words: str) -> bool:
-    """Whether these words may be a term where no quotes or line of their own say so."""
+    """Whether words without quotes and without a line of their own can be a term."""
     return words.split()[0].casefold() not in _GENERAL and not _VERB.search(words)
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two sections begin with in common."""
+    """The number of leading characters that two sections have in common."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
@@ -161,7 +165,7 @@ def _bare(word: str) -> str:
 
 
 def _length(text: str, start: int, term: str) -> int:
-    """How many characters the term takes here, with a plural or genitive s; 0 where something else stands."""
+    """The length of the term at ``start``, including a plural or genitive s; 0 where the text is not this term."""
     there = text[start : start + len(term)]
     if there != term and (not term.islower() or there[:1].casefold() + there[1:] != term):
         return 0

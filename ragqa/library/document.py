@@ -1,6 +1,6 @@
-"""A document as a whole, as its index has it: outline, leaves that are loaded one at a time, search within it.
+"""A whole document as its index holds it: its outline, its leaves (passages shown together), search within it.
 
-Any index can be read so, also one that was built from a folder; the files of the library's corpora are here, too.
+This works for every index, including one built from a folder. `file_of` gives the original files of the library.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ragqa.index import Index
 from ragqa.library.collection import collection_of
 from ragqa.types import Passage, Span
 
-LEAF: Final = 40  # passages that are shown together, a section more where one does not end there
-FOUND: Final = 200  # passages that a search lists
+LEAF: Final = 40  # passages shown together; up to twice as many where no section begins after these
+FOUND: Final = 200  # passages that a search lists at most
 _SEPARATOR: Final = " › "
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the outline: how deep it stands, its words, the position in the index where it begins."""
+    """A line of the outline: its depth from 0, its text, and the index position where its section begins."""
 
     depth: int
     text: str
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class DocumentView:
-    """A document's passages stand at positions ``start`` to ``stop`` of the index, leaves begin at ``leaves``."""
+    """A document: index positions ``start`` to ``stop`` (exclusive), and ``leaves``, where each leaf begins."""
 
     document_id: str
     title: str
@@ -44,17 +44,17 @@ class DocumentView:
     leaves: tuple[int, ...]
 
     def leaf_of(self, position: int) -> int:
-        """The number of the leaf that holds this position, from 0."""
+        """The number of the leaf that holds this index position, counted from 0."""
         return max(0, bisect_right(self.leaves, position) - 1)
 
     def leaf(self, number: int) -> range:
-        """The positions of a leaf."""
+        """The index positions of a leaf."""
         number = min(max(number, 0), len(self.leaves) - 1)
         stop = self.leaves[number + 1] if number + 1 < len(self.leaves) else self.stop
         return range(self.leaves[number], stop)
 
     def branch(self, position: int, most: int = 150) -> tuple[Entry, ...]:
-        """The outline as far as it fits: all of it, else the upper levels and what stands around this position."""
+        """At most ``most`` entries of the outline: all, else the upper levels and the entries near this position."""
         for depth in (9, 3, 2, 1, 0):
             here = self.leaf(self.leaf_of(position))
             kept = [one for one in self.outline if one.depth <= depth or one.position in here]
@@ -65,7 +65,7 @@ class DocumentView:
 
 
 def documents_of(index: Index) -> dict[str, tuple[int, str]]:
-    """Each document's first position and title, by its id, after reading every passage once."""
+    """Each document's first position and title, by its id. Reads every passage once."""
     found: dict[str, tuple[int, str]] = {}
     for position, passage in enumerate(index.passages):
         if passage.document_id not in found:
@@ -74,7 +74,7 @@ def documents_of(index: Index) -> dict[str, tuple[int, str]]:
 
 
 def document_at(index: Index, position: int) -> DocumentView:
-    """The document that the passage at this position belongs to; reads that document's passages once."""
+    """The document that the passage at this position belongs to. Reads the document's passages once."""
     chosen = index.passages[position]
     start = stop = position
     while start > 0 and index.passages[start - 1].document_id == chosen.document_id:
@@ -101,7 +101,7 @@ def document_at(index: Index, position: int) -> DocumentView:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A passage that a search within a document found, with the places of the words."""
+    """A passage that a search found, with the spans of the words."""
 
     position: int
     passage: Passage
@@ -109,7 +109,7 @@ class TextMatch:
 
 
 def search(index: Index, document: DocumentView, words: str) -> tuple[TextMatch, ...]:
-    """The passages of the document in which every word begins some word, or a phrase in quotes stands; in order."""
+    """The passages of the document that hold every word as the start of a word and every quoted phrase, in order."""
     patterns = [re.compile(pattern, re.IGNORECASE) for pattern in _patterns(words)]
     found: list[TextMatch] = []
     if not patterns:
@@ -125,9 +125,9 @@ def search(index: Index, document: DocumentView, words: str) -> tuple[TextMatch,
 
 
 def search_corpus(index: Index, words: str, most: int = 50) -> tuple[TextMatch, ...]:
-    """The passages of the whole corpus that BM25 ranks first for these words, best first.
+    """The ``most`` passages of the whole corpus that BM25 ranks highest for these words, best first.
 
-    Where there are phrases in quotes, those that hold each of them, of the first 20 times as many.
+    With quoted phrases, only passages that hold every phrase, out of the first 20 × ``most``.
     """
     phrases = [re.compile(one, re.IGNORECASE) for one in _phrases(words)]
     ranked = index.bm25s.retrieve(words.replace('"', " "), most * 20 if phrases else most)
@@ -138,7 +138,7 @@ def search_corpus(index: Index, words: str, most: int = 50) -> tuple[TextMatch, 
 
 
 def section_question(passage: Passage) -> str:
-    """A question about the section that a passage stands in: its innermost heading of words, else its number."""
+    """A question about a passage's section: by its innermost heading with two words or more, else by its number."""
     named = [part.strip() for part in passage.section.split(_SEPARATOR) if part.strip()]
     told = next((part for part in reversed(named) if len(re.findall(r"[^\W\d]{3,}", part)) > 1), "")
     told = told or next(reversed(named), "") or passage.number
@@ -147,7 +147,7 @@ def section_question(passage: Passage) -> str:
 
 
 def marks_of(text: str, words: str) -> tuple[Span, ...]:
-    """Where the words that are searched for stand in this text."""
+    """The spans of the searched words in this text, in order."""
     matches = [match for one in _patterns(words) for match in re.finditer(one, text, re.IGNORECASE)]
     ordered = sorted(matches, key=lambda match: match.start())
     return tuple(Span(match[0], match.start(), match.end()) for match in ordered)
@@ -167,7 +167,7 @@ def _phrases(words: str) -> list[str]:
 
 
 def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
-    """The file of a document of the library, as its index has it; None where it is not here or has changed since."""
+    """The file that the index of a library corpus was built from; None where it is missing or has changed since."""
     collection = collection_of(corpus, library)
     if collection is None:
         return None

@@ -1,7 +1,7 @@
-"""What people wrote into a sheet, back in: field by field, row by row by id.
+"""Imports what people edited in an exported sheet: rows are matched by id and compared field by field.
 
-A sheet holds beside the fields what they were when it was written, so that what somebody changed there is told from
-what was changed here since: both changed to different words is a conflict, shown and not taken.
+A sheet also holds the values of its fields at the time of export. An edit in the sheet can so be told from a later
+change in ragqa. Where both changed a field to different values, this is a conflict: it is reported and not imported.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, Final, Generic, TypeVar
 from ragqa.errors import CorpusError
 from ragqa.infra.sheets import read_lines
 
-WRITTEN: Final = "as written"  # the head of the column of what the fields were
+WRITTEN: Final = "as written"  # the head of the column with the values at the time of export
 
 Edit = TypeVar("Edit", bound=Any)  # a frozen dataclass whose fields are texts, all empty by default
 
 
 @dataclass(frozen=True, slots=True)
 class SheetRow(Generic[Edit]):
-    """A row of a sheet: what it says now, and what it said when it was written."""
+    """A row of a sheet: its present values, and its values at the time of export."""
 
     now: Edit
     written: Edit
@@ -30,7 +30,7 @@ class SheetRow(Generic[Edit]):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A field of a row that was changed here and in the sheet, to different words; ``here`` stays."""
+    """A field that was changed to different values in ragqa and in the sheet; the value ``here`` is kept."""
 
     obligation_id: str
     field: str
@@ -40,7 +40,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Taken(Generic[Edit]):
-    """What came of a sheet: the edits by id, how many fields were taken, what was not."""
+    """The result of an import: the edits by id, the number of imported fields, conflicts and unknown ids."""
 
     edits: dict[str, Edit]
     n_taken: int
@@ -48,17 +48,17 @@ class Taken(Generic[Edit]):
     unknown: tuple[str, ...]  # ids that no row has
 
     def words(self, name: str) -> Iterator[str]:
-        """What came of the sheet of this name, in lines."""
+        """The result as lines of text; ``name`` is that of the sheet."""
         yield (
-            f"{name}: {self.n_taken:,} fields taken over, {len(self.conflicts):,} conflicts, "
-            f"{len(self.unknown):,} rows that are not here"
+            f"{name}: {self.n_taken:,} fields imported, {len(self.conflicts):,} conflicts, "
+            f"{len(self.unknown):,} unknown rows"
         )
         for one in self.conflicts:
             yield f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
 
 
 def names_of(kind: type[Edit]) -> tuple[str, ...]:
-    """The heads of the columns of its fields."""
+    """The column heads of this kind's fields."""
     return tuple(field.name for field in fields(kind))
 
 
@@ -71,7 +71,7 @@ def cells_of(edit: Edit) -> tuple[str, ...]:
 def merged(
     edits: Mapping[str, Edit], known: Collection[str], sheet: Mapping[str, SheetRow[Edit]], empty: Edit
 ) -> Taken[Edit]:
-    """The edits with what was changed in the sheet; ``known`` are the ids of all rows, ``empty`` what is none."""
+    """The edits with the changes of the sheet; ``known`` are the ids of all rows, ``empty`` is the empty edit."""
     found, n_taken, conflicts = dict(edits), 0, []
     for obligation_id in sorted(sheet.keys() & set(known)):
         row, here = sheet[obligation_id], edits.get(obligation_id, empty)
@@ -89,7 +89,7 @@ def merged(
 
 
 def read_edits(path: Path, kind: type[Edit]) -> dict[str, SheetRow[Edit]]:
-    """The rows of a sheet that ragqa wrote and somebody edited, by id. Raises CorpusError."""
+    """The rows of a sheet that ragqa exported and somebody edited, by id. Raises CorpusError."""
     lines = read_lines(path)
     heads = [cell.strip().lower() for cell in lines[0]] if lines else []
     names = names_of(kind)

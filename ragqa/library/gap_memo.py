@@ -1,4 +1,4 @@
-"""A gap run as a memo: counts, rows that are not covered with the words of both sides, the review. Pure."""
+"""A gap run as a memo: counts, the rows that are not covered with both texts, and the review page. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ragqa.library.gap_sheets import evidence
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
 from ragqa.records.words import quantity
 
-MOST: Final = 500  # rows of a label, and statements; the sheet has all of them
+MOST: Final = 500  # rows of each label, and statements; the sheet has all of them
 _OPEN: Final[tuple[Label, ...]] = ("conflicts", "partly", "not found")
 
 
 def gap_memo(run: GapRun, corpus: str, policies: str) -> Memo:
-    """The memo on this run; ``corpus`` and ``policies`` are what the two are called."""
+    """The memo on this run; ``corpus`` and ``policies`` are the titles of both corpora."""
     return Memo(f"{policies} held against {corpus}", (*_blocks(run), *review_page()))
 
 
@@ -26,7 +26,7 @@ def _blocks(run: GapRun) -> Iterator[Block]:
     told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
     yield Paragraph(f"{quantity(len(run.gaps), 'row')}: {told}", is_strong=True)
     right, n_said = run.agreement
-    yield Paragraph(f"People spoke of {n_said:,} results as they are read now, and found {right:,} right. {MEASURED}")
+    yield Paragraph(f"People judged {n_said:,} of the present results and found {right:,} right. {MEASURED}")
     for label in _OPEN:
         rows = [(gap, run.correction(gap), evidence(gap)) for gap in run.gaps if run.label(gap) == label]
         if rows:

@@ -1,4 +1,4 @@
-"""A language model's second opinion on rows of a gap run: none where it cites no statement of the policies."""
+"""A language model's second opinion on rows of a gap run; a reply that cites no statement gives no opinion."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _KNOWN: Final[dict[str, Label]] = {label: label for label in LABELS if label != 
 
 
 class GapOpinions:
-    """Asks one language model about rows of a run; after a server that fails it asks no more."""
+    """Asks one language model about rows of a run; after the server has failed once it asks no more."""
 
     def __init__(self, client: ChatClient) -> None:
-        self._client, self.failed = client, ""  # why it asks no more
+        self._client, self.failed = client, ""  # failed: why it asks no more
 
     @property
     def model(self) -> str:
@@ -38,9 +38,9 @@ class GapOpinions:
         return self._client.model
 
     def of(self, gap: GapRow, passages: Sequence[Passage]) -> GapRow:
-        """The row with an opinion, which takes the label's place; ``passages`` of the policies are those near it.
+        """The row with the model's opinion, which replaces its label; ``passages`` are the policies' nearest ones.
 
-        Where the server fails, the row without one.
+        Where the server fails, the row is returned without an opinion.
         """
         said = [(passage, one) for passage in passages for one in statements_of(passage)]
         shown = [said[n] for n in nearest_in_words(gap.row.text, [one.text for _, one in said])]

@@ -1,4 +1,4 @@
-"""The values of a gap run: rows with what each policy comes to for them, what people said, the run as a whole. Pure."""
+"""The values of a gap run: rows with the result of each policy, people's corrections, the whole run. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ragqa.library.register import Obligation
 from ragqa.records.words import quantity
 
 Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
-LABELS: Final[tuple[Label, ...]] = get_args(Label)  # the first that a policy has is the row's
+LABELS: Final[tuple[Label, ...]] = get_args(Label)  # a row takes the first of these that a policy has
 CONFIRMED: Final = "confirmed"
 SAID: Final = (CONFIRMED, *LABELS)
 UNSURE: Final = (0.2, 0.8)
 ALL: Final = "all policies"
-MEASURED: Final = (  # what the README of this room says of the labels
-    "Measured on 60 planted cases: balanced accuracy .58 on the half held back; of 25 absent or conflicting one was "
-    "called covered, but only five of ten conflicts and eleven of twenty covered rows were found. Read what is not "
-    "found, too."
+MEASURED: Final = (  # the figures of this package's README
+    "Measured on 60 planted cases: balanced accuracy .58 on the held-out half. Of 25 absent or conflicting rows one "
+    "was called covered, but only five of ten conflicts and eleven of twenty covered rows were found. Read the "
+    "rows that are not found, too."
 )
 
 
@@ -36,10 +36,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class PolicyReading:
-    """What one policy comes to for a row.
+    """The result of one policy for a row.
 
-    ``statements`` are what it says of it, none where the row is not found; ``words`` those of the row that are missing
-    or that clash. ``probability`` is the verifier's, of `ObligationVerdict`; None in runs of older versions.
+    ``statements`` are the policy's sentences on the row, empty where the row is not found. ``words`` are the words of
+    the row that are missing or that clash. ``probability`` is the verifier's, in [0, 1], from `ObligationVerdict`;
+    None in runs of older versions.
     """
 
     document_id: str
@@ -52,9 +53,9 @@ class PolicyReading:
 
 @dataclass(frozen=True, slots=True)
 class GapOpinion:
-    """What a language model was asked of a row: ``before`` is the verifier's label.
+    """A language model's opinion on a row; ``before`` is the verifier's label.
 
-    Not ``is_one``: its reply was no opinion. ``tokens`` were sent and written, 0 where nobody counted.
+    Without ``is_one`` its reply was not a usable opinion. ``tokens`` counts prompt and reply, 0 where unknown.
     """
 
     model: str
@@ -66,9 +67,9 @@ class GapOpinion:
 
 @dataclass(frozen=True, slots=True)
 class GapRow:
-    """A row of the register and what the policies come to for it; ``key`` is a hash of what was read, and by what.
+    """A row of the register and its result; ``key`` is a hash of the texts that were read and of the verifier.
 
-    ``near`` are the ids of the passages that were read, the nearest first.
+    ``near`` are the ids of the policies' passages that were read, the nearest first.
     """
 
     row: Obligation
@@ -80,20 +81,20 @@ class GapRow:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether a second opinion helps: it is covered in part, or a policy's probability is between `UNSURE`."""
+        """Whether a second opinion helps: the label is "partly", or a policy's probability lies within `UNSURE`."""
         low, high = UNSURE
         told = [one.probability for one in self.readings if one.probability is not None]
         return self.label == "partly" or any(low <= one <= high for one in told)
 
     @property
     def deciding(self) -> tuple[PolicyReading, ...]:
-        """The readings that have the row's label; of a row that is not found none has anything to show."""
+        """The readings with the row's label that have statements; empty for a row that is not found."""
         return tuple(one for one in self.readings if one.label == self.label and one.statements)
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a person said of a row, one of `SAID` or nothing, and a comment."""
+    """A person's judgement of a row, one of `SAID` or empty, and a comment."""
 
     said: str = ""
     comment: str = ""
@@ -101,9 +102,9 @@ class Correction:
 
 @dataclass(frozen=True)
 class GapRun:
-    """The rows that were asked for, what people said of them, and the statements of policies that no row rests on.
+    """The requested rows, people's corrections of them, and the policies' statements that no row rests on.
 
-    ``stale`` are the ids of rows that were read anew since somebody spoke of them.
+    ``stale`` are the ids of rows that were read again after a person had judged them.
     """
 
     gaps: tuple[GapRow, ...]
@@ -112,17 +113,17 @@ class GapRun:
     unasked: tuple[Statement, ...] = ()
 
     def correction(self, gap: GapRow) -> Correction:
-        """What was said of this row; empty where nothing was."""
+        """A person's correction of this row; empty where there is none."""
         return self.corrections.get(gap.row.obligation_id, Correction())
 
     def label(self, gap: GapRow) -> Label:
-        """A person's label of a row, else the verifier's."""
+        """The label that a person gave the row, else the verifier's."""
         said = self.correction(gap).said if self.corrections else ""
         return next((label for label in LABELS if label == said), gap.label) if said else gap.label
 
     @cached_property
     def matrix(self) -> dict[tuple[str, str], Counter[str]]:
-        """How often each label is given, by chapter and policy; under `ALL` rows by their one label."""
+        """How often each label is given, by (chapter, policy); under `ALL` each row counts once, by its final label."""
         counts: dict[tuple[str, str], Counter[str]] = {}
         for gap in self.gaps:
             chapter = chapter_of(gap.row)
@@ -132,7 +133,7 @@ class GapRun:
 
     @cached_property
     def opinions(self) -> str:
-        """Which language model was asked, of how many rows, and what it took; "" where none was."""
+        """Which language model was asked, about how many rows, with how many tokens; "" where none was asked."""
         found = [gap.second for gap in self.gaps if gap.second]
         models, tokens = ", ".join(dict.fromkeys(one.model for one in found)), sum(one.tokens for one in found)
         rows = quantity(len(found), "row")
@@ -140,13 +141,13 @@ class GapRun:
 
     @property
     def agreement(self) -> tuple[int, int]:
-        """How many labels of the verifier people found right, of how many they spoke of as they are read now."""
+        """(labels of the verifier that people found right, labels they judged), without rows that are ``stale``."""
         said = [(self.correction(gap).said, gap.label) for gap in self.gaps if gap.row.obligation_id not in self.stale]
         judged = [word in (CONFIRMED, label) for word, label in said if word]
         return sum(judged), len(judged)
 
 
 def chapter_of(row: Obligation) -> str:
-    """The document, and the first part of the rule's number where it has several."""
+    """The document's title, and the first part of the rule's number where the number has several parts."""
     chapter, dot, _ = row.number.partition(".")
     return f"{row.title or row.document_id} {chapter if dot else ''}".strip()

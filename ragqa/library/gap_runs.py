@@ -1,4 +1,4 @@
-"""Gap runs in the background: what was asked for, the job that reads it, and how a run stands without reading."""
+"""Gap runs in the background: the request, the job that reads the rows, and the state of a run on disk."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _DOING: Final = "reading gaps"
 
 @dataclass(frozen=True, slots=True)
 class GapRequest:
-    """What a run was asked for: documents and chapters of the rules, none: all; the hash of the policies' corpus.
+    """The request of a run: documents and chapters of the rules (empty: all) and the hash of the policies' corpus.
 
-    ``second``: a language model is asked about rows that are not sure.
+    With ``second`` a language model is asked about rows that the verifier is not sure of.
     """
 
     documents: tuple[str, ...] = ()
@@ -47,15 +47,15 @@ Load = Callable[[], tuple[Register, Policies, RepassScorer, SecondReader | None]
 
 
 class GapJob(BackgroundJob):
-    """Rows being read; stopped or killed, the same run goes on with the first row that is not on disk."""
+    """The reading of rows. After a stop or a kill, the next run resumes with the first row that is not on disk."""
 
     def __init__(self, name: str, folder: Path, asked: GapRequest, jobs: Jobs, load: Load) -> None:
-        """Starts when no other of these ``jobs`` is at work; ``load``, which may load models, is called in the thread.
+        """Starts when no other job of ``jobs`` is running. ``load``, which may load models, is called in the thread.
 
         Raises RecordError where the folder cannot be written.
         """
         super().__init__(name, "gaps", jobs)
-        self.store: GapStore | None = None  # while rows are read
+        self.store: GapStore | None = None  # set while rows are read
         self._folder, self._asked, self._load = folder, asked, load
         with translated(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -86,14 +86,14 @@ class GapJob(BackgroundJob):
 
 @dataclass(frozen=True, slots=True)
 class GapFolder:
-    """A corpus held against policies, for all sessions of a process; made once for each folder."""
+    """The gap run of one folder, shared by all sessions of a process; made once for each folder."""
 
     folder: Path
     _opened: list[GapStore] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def asked(self) -> GapRequest | None:
-        """What the latest run was asked for; None where there was none. Raises CorpusError."""
+        """The request of the latest run; None where there was none. Raises CorpusError."""
         try:
             return _ASKED.validate_json((self.folder / ASKED).read_bytes())
         except FileNotFoundError:
@@ -103,7 +103,7 @@ class GapFolder:
             raise CorpusError(msg) from error
 
     def store(self, job: BackgroundJob | None) -> GapStore:
-        """What is kept, read again only where it has changed; the job's own while it reads. Raises as `GapStore`."""
+        """The stored rows, read again only where they changed; a running job's own store. Raises as `GapStore`."""
         if isinstance(job, GapJob) and job.store:
             return job.store
         with self._lock:
@@ -114,17 +114,17 @@ class GapFolder:
     def take(
         self, sheet: Mapping[str, SheetRow[Correction]], register: Register, job: BackgroundJob | None
     ) -> Taken[Correction]:
-        """As `GapStore.take`. Raises RecordError while another process reads, too."""
+        """As `GapStore.take`. Also raises RecordError while another process reads."""
         store = self.store(job)
         with self._lock:
-            if isinstance(job, GapJob) and store is job.store:  # which holds the folder
+            if isinstance(job, GapJob) and store is job.store:  # the job holds the folder's lock
                 return store.take(sheet, register.rows)
             with held(self.folder, _DOING):
                 return store.refresh().take(sheet, register.rows)
 
 
 def rows_left(store: GapStore, register: Register, asked: GapRequest) -> list[Obligation]:
-    """The rows that were asked for, are there by now, and have not been read. Raises as `part_of`."""
+    """The requested rows of the present register that have not been read. Raises as `part_of`."""
     rows = part_of(register.rows, asked.documents, asked.chapters)
     return [row for row in rows if row.obligation_id not in store.known and not is_left_out(register, row)]
 
@@ -132,9 +132,10 @@ def rows_left(store: GapStore, register: Register, asked: GapRequest) -> list[Ob
 def read_so_far(
     store: GapStore, register: Register, passages: Sequence[Passage]
 ) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
-    """The rows as they were read, in the register's order, with those that are not applicable; for `standing`.
+    """The arguments of `GapStore.standing`, without reading anything.
 
-    And the statements of the policies, whose ``passages`` these are, that none of them rests on.
+    These are the rows that were read or are not applicable, in the register's order, and the statements of the
+    policies (``passages``) that no row rests on.
     """
     known = store.known
     gaps = tuple(

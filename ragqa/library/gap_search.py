@@ -9,9 +9,9 @@ from ragqa.library.gap_rows import GapRow, GapRun, chapter_of
 
 @dataclass(frozen=True, slots=True)
 class WantedGaps:
-    """What rows have to have; what is empty is not asked. ``party`` and each of ``words`` are parts of their texts.
+    """The filters for rows; an empty filter accepts every row. ``party`` and each word match parts of the texts.
 
-    With a ``policy``, by its title, ``label`` is that of its reading, and rows that it was not read for are none.
+    With a ``policy`` (a title), ``label`` is the label of that policy, and rows without a reading of it are left out.
     """
 
     words: str = ""
@@ -23,7 +23,7 @@ class WantedGaps:
 
 
 def matching_gaps(run: GapRun, wanted: WantedGaps) -> list[GapRow]:
-    """The rows that are wanted, in their order; words are looked for in both sides and in what people said."""
+    """The rows that pass the filters, in order; words are searched in rule, policies and people's comments."""
     words, party = wanted.words.casefold().split(), wanted.party.casefold()
     return [
         gap

@@ -1,4 +1,4 @@
-"""A gap run as sheets: its rows with both sides, the matrix by chapter and policy, statements that no rule asks for."""
+"""A gap run as sheets: rows with both texts, the matrix by chapter and policy, statements that no rule asks for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDTHS: Final = {"id": 14, "text": 70, "policy says": 70, "missing or clashing"
 
 
 def write_gaps(path: Path, run: GapRun) -> None:
-    """The run as ``.xlsx``, or its rows as ``.csv``; `edits.read_edits` reads what people say. Raises CorpusError."""
+    """Writes the run as ``.xlsx``, or its rows as ``.csv``; `edits.read_edits` reads it back. Raises CorpusError."""
     rows = Sheet("Gaps", HEADS, list(_rows(run)), _WIDTHS, {"said": SAID}, edits.WRITTEN)
     counts: list[tuple[Value, ...]] = [
         (chapter, policy, *(counts[label] for label in LABELS)) for (chapter, policy), counts in run.matrix.items()
@@ -37,7 +37,7 @@ def _rows(run: GapRun) -> Iterator[tuple[Value, ...]]:
 
 
 def evidence(gap: GapRow) -> tuple[str, str, str, str]:
-    """The policies that decide, their passages, what they say and the row's words that are missing or clash."""
+    """The deciding policies, their passage ids, their statements, and the row's words that are missing or clash."""
     said = [one for reading in gap.deciding for one in reading.statements]
     return (
         "; ".join(reading.title for reading in gap.deciding),

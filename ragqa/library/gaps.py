@@ -1,8 +1,8 @@
-"""A register of obligations held against policies: covered, partly, conflicts, not found, row by row, resumable.
+"""Compares a register of obligations with policies, row by row: covered, partly, conflicts or not found.
 
-Of a row the passages of the policies nearest to it are read, each policy by itself. A row is in conflict where one
-policy conflicts, else covered where one covers it. What is read is kept row by row; read again is a row only whose
-text, passages or verifier are no longer those that it was read with.
+For each row, the nearest passages of the policies are read, each policy by itself. A row is in conflict where one
+policy conflicts, else covered where one policy covers it. Each row is stored when it has been read, so a run can be
+resumed. A row is read again only where its text, its passages or the verifier have changed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import Passage, Ranking
 from ragqa.types.scores import Cover, ObligationVerdict
 
-READ: Final = 6  # passages of policies that are looked at for a row
-# Cosine of a row to a statement of a policy from which the policy is read. On 160 policies written for a rule .80 of
-# those that cover it and .91 of those that conflict have it, of rows on other subjects .17.
+READ: Final = 6  # passages of the policies that are read for a row
+# A policy is read where the cosine of the row to one of its statements is at least this. Of 160 policies written for a
+# rule, .80 of those that cover it and .91 of those that conflict reach it; of rows on other subjects, .17.
 NEAR: Final = 0.5
 CORRECTIONS: Final = "corrections.json"
 _LABEL_OF: Final[Mapping[Cover, Label]] = {
@@ -50,7 +50,7 @@ _LIST_MARK: Final = re.compile(r"[-*•(]|\w{1,3}[.)]\s")
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The passages of the policies, and what ranks them for a text."""
+    """The passages of the policies, and the function that ranks them for a text."""
 
     passages: Sequence[Passage]
     search: Callable[[str], Ranking]
@@ -58,7 +58,7 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class GapProgress:
-    """How many of ``total`` rows are done, the last of them, and whether it was read now or known."""
+    """How many of ``total`` rows are done, the last row, and whether it was read now or known from before."""
 
     done: int
     total: int
@@ -67,7 +67,7 @@ class GapProgress:
 
 
 def statements_of(passage: Passage) -> Iterator[Statement]:
-    """The sentences of a passage of a policy; a heading within it states nothing."""
+    """The sentences of a policy's passage, without the headings in it."""
     for block in _BLOCK.finditer(passage.text):
         words = block[0].strip()
         if words.startswith("#") or (reads_as_heading(words) and not _LIST_MARK.match(words)):
@@ -78,26 +78,25 @@ def statements_of(passage: Passage) -> Iterator[Statement]:
 
 
 class GapStore:
-    """What is kept of a corpus held against policies, in one folder; for one process at a time (`infra.journal.held`).
+    """The stored rows and corrections of a gap run, in one folder; for one process at a time (`infra.journal.held`).
 
-    A row that was read is on disk when `put` returns. Raises RecordError where the journal is damaged, CorpusError
-    where it or the corrections hold something else.
+    Raises RecordError where the journal is damaged, CorpusError where journal or corrections hold something else.
     """
 
     def __init__(self, folder: Path, *, restart: bool = False) -> None:
-        """``restart`` forgets what was read, not what people said."""
+        """Opens the folder; ``restart`` deletes the rows that were read, but keeps people's corrections."""
         if restart:
             (folder / JOURNAL).unlink(missing_ok=True)
         self._folder, self._journal = folder, Journal(folder / JOURNAL)
-        self.known: dict[str, tuple[GapRow, str]] = {}  # by id: the row, and a hash of the policies as a whole
+        self.known: dict[str, tuple[GapRow, str]] = {}  # by id: the row, and a hash of all policies
         self.corrections: dict[str, Correction] = {}
-        self._on: dict[str, str] = {}  # the key of the row it was said of
+        self._on: dict[str, str] = {}  # by id: the key that the row had when a person judged it
         self._stamps: list[tuple[int, int]] = [(0, 0), (0, 0)]
-        self.n_changed = 0  # grows whenever other rows are known
+        self.n_changed = 0  # grows whenever `known` changes
         self.refresh()
 
     def refresh(self) -> GapStore:
-        """Reads again what another has changed on disk since. Raises as the class does."""
+        """Reads again the files that another process has changed. Raises as the class does."""
         try:
             for place, (name, read) in enumerate(((JOURNAL, self._read_rows), (CORRECTIONS, self._read_corrections))):
                 stamp = _stamp(self._folder / name)
@@ -123,13 +122,13 @@ class GapStore:
         self._on = {name: str(one["on"]) for name, one in told.items()}
 
     def put(self, gap: GapRow, policies: str, *, is_read: bool = True) -> None:
-        """Keeps a row; one that was read is on disk when this returns."""
+        """Stores a row; with ``is_read`` it is on disk when this returns."""
         self._journal.append({"gap": asdict(gap), "policies": policies}, sync=is_read)
         self.known[gap.row.obligation_id] = gap, policies
         self.n_changed += 1
 
     def take(self, sheet: Mapping[str, SheetRow[Correction]], rows: Iterable[Obligation]) -> Taken[Correction]:
-        """Takes over what people said in a sheet or on the page. Raises CorpusError where it is none of `SAID`."""
+        """Imports corrections from a sheet or the page. Raises CorpusError where one is not in `SAID`."""
         for name, row in sheet.items():
             if row.now.said not in ("", *SAID):
                 msg = f"row {name}: expected one of {', '.join(SAID)} or nothing in 'said', found {row.now.said!r}"
@@ -143,7 +142,7 @@ class GapStore:
         return taken
 
     def carry(self, rows: Sequence[Obligation]) -> None:
-        """Gives rows that a new version changed what was said of the rows that they were."""
+        """Moves corrections to the rows that replaced theirs in a new version of the register."""
         now = {row.obligation_id for row in rows}
         lost = [self.known[name][0].row for name in self.corrections if name not in now and name in self.known]
         for change in compared(lost, [row for row in rows if row.obligation_id not in self.known]) if lost else ():
@@ -153,18 +152,18 @@ class GapStore:
         self._save()
 
     def stale(self, gaps: Iterable[GapRow]) -> frozenset[str]:
-        """The ids of rows that were read anew since somebody spoke of them."""
+        """The ids of rows that were read again after a person had judged them."""
         ids = ((gap.row.obligation_id, gap.key) for gap in gaps)
         return frozenset(
             name for name, key in ids if key and name in self.corrections and self._on.get(name, key) != key
         )
 
     def close(self) -> None:
-        """Gives the journal back."""
+        """Closes the journal."""
         self._journal.close()
 
     def standing(self, gaps: Sequence[GapRow], unasked: Iterable[Statement]) -> GapRun:
-        """The run of these rows and statements, with what was said of them."""
+        """The run of these rows and statements, with people's corrections."""
         return GapRun(tuple(gaps), dict(self.corrections), self.stale(gaps), tuple(unasked))
 
     def _save(self) -> None:
@@ -176,7 +175,7 @@ class GapStore:
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    """When the file was changed, and its size; zeros where there is none."""
+    """The file's modification time in nanoseconds and its size; zeros where there is no file."""
     found = file.stat() if file.exists() else None
     return (found.st_mtime_ns, found.st_size) if found else (0, 0)
 
@@ -185,7 +184,7 @@ _GAP: Final = TypeAdapter(GapRow)
 
 
 class SecondReader(Protocol):
-    """Who is asked about rows that are not sure."""
+    """Gives a second opinion on rows that the verifier is not sure of."""
 
     failed: str  # why no more rows are asked about, and what to do next; "" while they are
 
@@ -193,7 +192,7 @@ class SecondReader(Protocol):
     def model(self) -> str: ...
 
     def of(self, gap: GapRow, passages: Sequence[Passage]) -> GapRow:
-        """The row with an opinion, or as it was."""
+        """The row with an opinion, or unchanged."""
 
 
 def gap_events(
@@ -204,10 +203,10 @@ def gap_events(
     scorer: RepassScorer,
     second: SecondReader | None = None,
 ) -> Generator[GapProgress, None, GapRun]:
-    """Holds these rows of the register against the policies; yields after each row, stopped at any moment goes on.
+    """Compares these rows of the register with the policies. Yields after each row; can be stopped and resumed.
 
-    A row whose status is *not applicable* is not read. ``second`` is asked about those that are not sure.
-    Raises ScoringError, RecordError and what ``policies.search`` does.
+    A row whose status is *not applicable* is not read. ``second`` is asked about rows that the verifier is not sure of.
+    Raises ScoringError, RecordError and the errors of ``policies.search``.
     """
     store.carry(register.rows)
     made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {RULES_OF_POLICIES} {READ} {NEAR}"
@@ -247,14 +246,14 @@ def gap_events(
 
 
 def is_left_out(register: Register, row: Obligation) -> bool:
-    """Whether a person said that the row is not applicable."""
+    """Whether a person set the row's status to *not applicable*."""
     return register.handling(row.obligation_id).status.strip().lower() == NOT_APPLICABLE
 
 
 def _read(
     row: Obligation, passages: Sequence[Passage], scorer: RepassScorer, similarity: Similarity | None
 ) -> tuple[PolicyReading, ...]:
-    """What each policy of these passages comes to; a policy is read that speaks of what the row does."""
+    """The result of each policy among these passages; only a policy on the row's subject (`NEAR`) is read."""
     titles = {passage.document_id: passage.title or passage.document_id for passage in passages}
     said: dict[str, list[Statement]] = {name: [] for name in titles}
     for passage in passages:

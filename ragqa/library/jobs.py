@@ -1,4 +1,4 @@
-"""Work of the library in the background: one job after another, behind questions; stopped, it goes on later."""
+"""Background jobs of the library: one at a time, with priority for questions; a stopped job can be resumed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ragqa.types import ModelInfo
 
 Kind = Literal["read", "index", "both", "gaps"]
 LoadEncoder = Callable[[], Encoder | None]
-GIVES_WAY_SECONDS: Final = 60.0  # to questions, between two steps
+GIVES_WAY_SECONDS: Final = 60.0  # the longest wait for questions between two steps
 _POLL_SECONDS: Final = 0.1
-_AT_ONCE: Final = 16  # texts that are encoded before the next look at who asks
+_AT_ONCE: Final = 16  # texts that are encoded before the job checks again for questions
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """How far a job is: ``done`` of ``total`` of the phase; ``corpus`` is the name that it is known by."""
+    """The progress of a job: ``done`` of ``total`` in this phase; ``corpus`` is the name of the job."""
 
     corpus: str
     kind: Kind
@@ -49,7 +49,7 @@ class JobView:
 
 @dataclass(slots=True)
 class _Clock:
-    """How long the rest of a phase takes at the pace so far."""
+    """Estimates the remaining seconds of a phase from its speed so far."""
 
     phase: str = ""
     began: float = 0.0
@@ -65,19 +65,19 @@ class _Clock:
 
 
 class BackgroundJob(Job[JobView]):
-    """A job that waits for its turn among others and gives way to questions. Whoever derives from it writes `do`."""
+    """A job that waits for its turn and gives way to questions. Subclasses implement `do`."""
 
     def __init__(self, name: str, kind: Kind, jobs: Jobs) -> None:
-        """Call `start` when all is set."""
+        """Does not start the job: call `start` when the subclass is ready."""
         super().__init__(JobView(name, kind), f"library-{kind}")
         self._jobs, self._clock = jobs, _Clock()
 
     @abstractmethod
     def do(self) -> None:
-        """Does it when its turn has come, to the end, which is the phase "Done", or until it is stopped."""
+        """Does the work until it is stopped or complete; a complete job shows the phase "Done"."""
 
     def work(self) -> None:
-        """Waits for its turn, and works to the end or until it is stopped."""
+        """Waits for its turn, then works until it is complete or stopped."""
         while not self._jobs.turn.acquire(timeout=_POLL_SECONDS):
             self._show("Waiting for another job", 0, 0)
             if self.stopped.is_set():
@@ -91,14 +91,14 @@ class BackgroundJob(Job[JobView]):
         self._end(replace(self.view, phase="Stopped" if stopped else "Done", stopped=stopped))
 
     def failed(self, words: str, error: RagqaError | None) -> None:
-        """Says why, unless that is only what stopping it brought."""
+        """Shows the error, unless it is only a consequence of stopping the job."""
         self._end(replace(self.view, error="" if error and self.stopped.is_set() else words))
 
     def _end(self, view: JobView) -> None:
         self.view = replace(view, running=False, seconds_left=None, file="")
 
     def _give_way(self) -> None:
-        """Waits while questions are answered, but not for ever: where somebody always asks it goes on slowly."""
+        """Waits while questions are answered, at most `GIVES_WAY_SECONDS`, so that the job always progresses."""
         until, view = time.monotonic() + GIVES_WAY_SECONDS, self.view
         while self._jobs.is_asked() and time.monotonic() < until and not self.stopped.wait(_POLL_SECONDS):
             self.view = replace(view, file="gives way to a question", seconds_left=None)
@@ -110,23 +110,23 @@ class BackgroundJob(Job[JobView]):
 
 
 class LibraryJob(BackgroundJob):
-    """Files being read, or an index being built; stopped, it goes on from there when it is started again."""
+    """Reads files, builds an index, or both; a stopped job is resumed by starting it again."""
 
     def __init__(self, collection: Collection, kind: Kind, jobs: Jobs, load_encoder: LoadEncoder) -> None:
-        """Starts when no other of these ``jobs`` is at work. What loads models is called in the thread."""
+        """Starts when no other job of ``jobs`` is running. ``load_encoder`` is called in the thread."""
         super().__init__(collection.name, kind, jobs)
         self.collection, self._load_encoder = collection, load_encoder
         self._reader = Reader()
         self.start()
 
     def stop(self) -> None:
-        """Ends it as soon as may be; a file that is being read is let go of."""
+        """Stops the job as soon as possible, also while it reads a file."""
         super().stop()
         if self.view.kind != "index":
             self._reader.close()
 
     def do(self) -> None:
-        """Reads or indexes."""
+        """Reads, indexes, or both."""
         with self._reader:
             if self.view.kind != "index":
                 self._read()
@@ -170,7 +170,7 @@ class LibraryJob(BackgroundJob):
 
 @dataclass(frozen=True, slots=True)
 class _Patient:
-    """An encoder that gives way between a few texts and the next; a text has the same bits whatever is beside it."""
+    """An encoder that gives way to questions between small batches; batching does not change an embedding."""
 
     encoder: Encoder
     give_way: Callable[[], None]
@@ -200,21 +200,21 @@ _PHASES = {
 
 @dataclass(slots=True)
 class Jobs:
-    """The jobs of this process, the latest of each name; sessions share them."""
+    """The jobs of this process, the latest of each name, shared by all sessions."""
 
     indexes: Path
     load_further: FurtherModels = no_further
-    is_asked: Callable[[], bool] = bool  # whether a question is at work
-    turn: threading.Lock = field(default_factory=threading.Lock)  # of the one job that is at work
+    is_asked: Callable[[], bool] = bool  # whether a question is being answered
+    turn: threading.Lock = field(default_factory=threading.Lock)  # held by the one job that is running
     latest: dict[str, BackgroundJob] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, collection: Collection, kind: Kind, load_encoder: LoadEncoder) -> BackgroundJob:
-        """A job of this collection. Raises as `begin`."""
+        """Starts a job for this collection. Raises as `begin`."""
         return self.begin(collection.name, lambda: LibraryJob(collection, kind, self, load_encoder))
 
     def begin(self, name: str, make: Callable[[], BackgroundJob]) -> BackgroundJob:
-        """Makes and keeps the job of this name. Raises ConfigError while one is running."""
+        """Makes and keeps a job with this name. Raises ConfigError while one with this name is running."""
         with self._lock:
             if self.running(name):
                 msg = f"{name!r} is being worked on; wait until that has ended, or stop it first"
@@ -223,6 +223,6 @@ class Jobs:
             return job
 
     def running(self, name: str) -> BackgroundJob | None:
-        """The job of this name that is running."""
+        """The running job with this name, or None."""
         job = self.latest.get(name)
         return job if job and job.view.running else None

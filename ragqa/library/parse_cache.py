@@ -1,4 +1,4 @@
-"""What was read of a file, kept by its content, so that it is read once: for the preview, the index, the next index."""
+"""The parse cache: parsed files by the hash of their content, so that preview and indexes parse a file only once."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def read(
     max_tokens: int,
     is_stopped: Callable[[], bool] | None = None,
 ) -> Reading:
-    """What the file holds, from what was kept of it or by ``reader``. Raises UnreadableError, CorpusError.
+    """The parsed file, from the cache or by ``reader``. Raises UnreadableError, CorpusError.
 
-    Passages have the ids that they would have in a document without a name: ``:4.2.1``. Where ``is_stopped`` says so
-    afterwards, somebody ended the reader: that says nothing of the file, and is not kept.
+    Passages have ids without a document, as ``:4.2.1``. Where ``is_stopped`` is true after an error, somebody stopped
+    the reader: the error is not about the file and is not cached.
     """
     path = _path(collection, one, max_tokens)
     kept = _kept(path)
@@ -51,17 +51,17 @@ def read(
 
 
 def known(collection: Collection, one: Document | Staged, max_tokens: int) -> Reading | None:
-    """What is known of the file without reading it, None where it was not read yet. Raises UnreadableError."""
+    """The file's parse from the cache; None where it was not parsed yet. Raises UnreadableError."""
     return _kept(_path(collection, one, max_tokens))
 
 
 def is_known(collection: Collection, one: Document | Staged, max_tokens: int) -> bool:
-    """Whether the file was read, whatever came of it."""
+    """Whether the cache has a result for the file, readable or not."""
     return _path(collection, one, max_tokens).is_file()
 
 
 def is_readable(collection: Collection, one: Document | Staged, max_tokens: int) -> bool:
-    """Whether the file was read and holds something."""
+    """Whether the file was parsed and has passages."""
     try:
         found = known(collection, one, max_tokens)
     except UnreadableError:
@@ -70,7 +70,7 @@ def is_readable(collection: Collection, one: Document | Staged, max_tokens: int)
 
 
 def passages_of(reading: Reading, document: Document) -> tuple[Passage, ...]:
-    """The passages as this document's; a title that is missing is the file's name."""
+    """The passages with this document's ids; a missing title becomes the file's name."""
     stem = document.name.rpartition(".")[0] or document.name
     return tuple(
         replace(
@@ -84,25 +84,25 @@ def passages_of(reading: Reading, document: Document) -> tuple[Passage, ...]:
 
 
 def _pages(collection: Collection) -> tuple[Path, ...]:
-    """Web pages of the corpus, those that wait too: what they share is no text of any."""
+    """Web pages of the corpus, staged ones included; text that they share (menus) is not part of a document."""
     catalogue = collection.read()
     held: tuple[Document | Staged, ...] = (*catalogue.kept, *catalogue.staged)
     return spread([collection.path_of(one) for one in held if kind_of(one.name) == "HTML"])
 
 
 def earlier(collection: Collection, sha256: str, max_tokens: int) -> Reading | None:
-    """What was read of a file with this content, which need not be here any more; by an earlier reader if need be."""
+    """The cached parse of this content, even if the file is gone; an earlier parser's where there is no newer one."""
     return _by(collection, f"{sha256}-*-{max_tokens}-{VERSION}.json") or before(collection, sha256, max_tokens)
 
 
 def before(collection: Collection, sha256: str, max_tokens: int) -> Reading | None:
-    """What an earlier version of the reader read of it."""
+    """The cached parse of this content by the latest earlier version of the parser."""
     newest = range(VERSION - 1, 0, -1)
     return next((one for n in newest if (one := _by(collection, f"{sha256}-*-{max_tokens}-{n}.json"))), None)
 
 
 def read_again(collection: Collection, sha256: str, reader: Reader, max_tokens: int) -> None:
-    """Reads an earlier version of a document, by its content, where this reader did not. Raises UnreadableError."""
+    """Parses an earlier version of a document, unless this parser did so before. Raises UnreadableError."""
     if _by(collection, f"{sha256}-*-{max_tokens}-{VERSION}.json"):
         return
     for path in sorted((collection.folder / "old").glob("*")):
@@ -121,7 +121,7 @@ def _by(collection: Collection, pattern: str) -> Reading | None:
 
 
 def forget(collection: Collection, max_tokens: int) -> None:
-    """Removes what was read of files that are gone."""
+    """Removes the cached parses and arrays of files that are gone."""
     catalogue = collection.read()
     held: list[Document | Staged] = [*catalogue.documents, *catalogue.staged]
     wanted = {_path(collection, one, max_tokens) for one in held}
@@ -136,12 +136,12 @@ def forget(collection: Collection, max_tokens: int) -> None:
 
 @dataclass(slots=True)
 class LibraryStream:
-    """A corpus as a `ragqa.corpus.streams.PassageStream`; an article is a document."""
+    """A corpus as a `ragqa.corpus.streams.PassageStream`; each document is an article."""
 
     collection: Collection
     documents: tuple[Document, ...]
     max_tokens: int
-    kept: Path | None = None  # where what was measured of documents is kept, for this build and the next
+    kept: Path | None = None  # the folder of each document's arrays, for this build and the next
     format: str = FORMAT
     messages: deque[str] = field(default_factory=deque)
     progress: tuple[int, int] = (0, 1)
@@ -166,7 +166,7 @@ class LibraryStream:
         document = self.documents[position]
         self.progress = (position + 1, len(self.documents))
         try:
-            with Reader() as reader:  # which starts a process where it has to read
+            with Reader() as reader:  # starts a process only where it has to parse
                 return passages_of(read(self.collection, document, reader, self.max_tokens), document)
         except UnreadableError as error:
             self.messages.append(f"{document.name}: {error}")
@@ -174,7 +174,7 @@ class LibraryStream:
 
 
 def _said(one: Document) -> str:
-    """Whatever decides a document's passages, besides how they are cut."""
+    """Everything that determines a document's passages, except how they are cut."""
     return f"{one.document_id}\t{one.name}\t{one.sha256}"
 
 
@@ -195,12 +195,12 @@ def _kept(path: Path) -> Reading | None:
             raise UnreadableError(told["refused"])
         found: Reading = _adapter().validate_json(content)
     except (OSError, ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
-        return None  # of something else than `_keep` writes: it is read again
+        return None  # not a file that `_keep` wrote: the document is parsed again
     return found
 
 
 @cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads what was kept
+def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where the cache is read
     from pydantic import TypeAdapter
 
     return TypeAdapter(Reading)

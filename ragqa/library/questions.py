@@ -1,4 +1,4 @@
-"""Questions to begin with, made from a corpus's own headings and from who must do what. Pure."""
+"""Example questions, made from a corpus's headings and from the parties that its rules oblige. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DULL: Final = re.compile(
 
 
 def questions_of(passages: Iterable[Passage]) -> tuple[str, ...]:
-    """At most twelve questions that these passages answer, of as many documents and headings as there are."""
+    """At most twelve questions that these passages answer, spread over as many documents and headings as possible."""
     by_document: dict[str, dict[str, str]] = {}
     for passage in passages:
         found = by_document.setdefault(passage.document_id, {})
@@ -34,7 +34,7 @@ def questions_of(passages: Iterable[Passage]) -> tuple[str, ...]:
 
 
 def _asked(passage: Passage) -> Iterator[tuple[str, str]]:
-    """A question about the heading above and one about who must act, each with what it is about."""
+    """(topic, question): about the passage's heading, else about who must act; nothing where it has no duty."""
     if not _DUTY.search(passage.text):
         return
     heading = _heading(passage.section)
@@ -49,7 +49,7 @@ def _asked(passage: Passage) -> Iterator[tuple[str, str]]:
 
 @lru_cache(2**12)
 def _heading(section: str) -> str:
-    """The innermost heading that says what a rule is about, without its number; empty where none does."""
+    """The innermost heading that names a subject, without its number; empty where there is none."""
     for heading in reversed(section.split(" › ")):
         words = split_label(heading, bare=True)[1].strip(" .:–—-")
         if 1 <= len(words.split()) <= 9 and len(words) > 5 and not _DULL.match(words):
@@ -58,5 +58,5 @@ def _heading(section: str) -> str:
 
 
 def _is_plain(words: str) -> bool:
-    """Whether only its first letter is a capital, so that it may go into a sentence in small letters."""
+    """Whether no letter after the first is a capital, so that the heading can be put in lower case in a sentence."""
     return words[1:] == words[1:].lower()

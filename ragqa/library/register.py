@@ -1,7 +1,7 @@
-"""The register of obligations: every sentence or list item that obliges, as a row that reads by itself. Pure.
+"""The register of obligations: every sentence or list item that obliges, as a self-contained row. Pure.
 
-Who, by when and under which condition are words of the row's own text, found by the build of the sentence: the subject
-of the first main clause that obliges, periods and dates after a preposition, "before" something, clauses that a
+Party, deadline and condition are words of the row's own text, found by the syntax of the sentence: the subject of the
+first main clause that obliges; periods and dates after a preposition, or "before" something; clauses that a
 conjunction opens. Where nothing is found the field is empty; nothing is inferred.
 """
 
@@ -34,9 +34,9 @@ from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
 ID_DIGITS: Final = 12
-ALIKE: Final = 0.5  # share of all words of two texts that both have, from which one is the other, changed
+ALIKE: Final = 0.5  # least similarity, see `_alike`, of two versions of a row
 _PERIODS: Final = frozenset({"time", "business time", RECURRENCE})
-_BEFORE_PERIOD: Final = 3  # words between the preposition of a period and its number: "not later than"
+_BEFORE_PERIOD: Final = 3  # most words between the preposition of a period and its number: "not later than"
 _EDGES: Final = " \t\n,;:."
 _OPENED_BY_MARK: Final = re.compile(r"\(?\w{1,4}\)\s")
 _JOINED_BY_OR: Final = re.compile(r"\bor\b[\s,;]*\(?\w{1,5}\)\s+$")
@@ -46,7 +46,7 @@ _TO_CLAUSE_END: Final = re.compile(r"[,;:.](?=\s|$)|$")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Words of a text, each with its offsets there, or None where it has none."""
+    """Who must act, by when and under which condition: spans of a row's text, None where it has none."""
 
     party: Span | None = None
     deadline: Span | None = None
@@ -55,9 +55,9 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """A row. ``obligation_id`` is a hash of document, rule number and text: the same in every index of one document.
+    """A row. ``obligation_id`` is a hash of document, rule number and text, so it is the same in every index.
 
-    ``text`` has its lead-in; ``start`` and ``end`` are where the sentence or item stands in the passage's text.
+    ``text`` includes the lead-in of a list; ``start`` and ``end`` are the sentence's or item's offsets in the passage.
     """
 
     obligation_id: str
@@ -74,7 +74,7 @@ class Obligation:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """A row from one version to the next; "changed" has both, and "unchanged" may have another number."""
+    """How a row changed between two versions; "changed" has both rows, "unchanged" may have another number."""
 
     what: Literal["unchanged", "changed", "new", "gone"]
     before: Obligation | None = None
@@ -82,9 +82,9 @@ class RowChange:
 
 
 def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Obligation]:
-    """The rows of these passages in their order; without ``advice`` only what binds. Raises ModelError.
+    """The rows of these passages, in order; without ``advice`` only binding ones. Raises ModelError.
 
-    A text that a passage repeats is one row.
+    A text that occurs twice in a passage is one row.
     """
     for passage in passages:
         told = set()
@@ -107,7 +107,7 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
 
 
 def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Strength]]:
-    """Every sentence of these passages that obliges somebody or recommends, as it stands there. Raises ModelError."""
+    """Every sentence of these passages that obliges or recommends, with passage and strength. Raises ModelError."""
     for passage in passages:
         for span in split_sentences(passage.text):
             if (strength := strength_of(span.text)).is_listed:
@@ -115,7 +115,7 @@ def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Stren
 
 
 def _units(text: str) -> Iterator[tuple[Span, str]]:
-    """Sentences, and in place of one that lists things its items after the lead-in; texts on one line."""
+    """Span and one-line text of each sentence; a sentence with a list gives its items, each after the lead-in."""
     for sentence in _sentences(text):
         for span, words in _items(sentence.text, taken_apart(sentence.text)):
             start = sentence.start + span.start
@@ -123,7 +123,7 @@ def _units(text: str) -> Iterator[tuple[Span, str]]:
 
 
 def _sentences(text: str) -> Iterator[Span]:
-    """Sentences without the headings before them; an item that ends as a sentence does is one with what is before."""
+    """Sentences without their headings; a list item that was split off as a sentence is joined to its list."""
     begun: Span | None = None
     for sentence in map(_without_headings, split_sentences(text)):
         start = begun.start if begun and _OPENED_BY_MARK.match(sentence.text) else sentence.start
@@ -139,7 +139,7 @@ def _sentences(text: str) -> Iterator[Span]:
 
 
 def _without_headings(sentence: Span) -> Span:
-    """The sentence without lines before it that are short, have no verb and end as a heading does."""
+    """The sentence without leading lines that read as headings and have no modal verb."""
     head, _, rest = sentence.text.partition("\n")
     words = rest.lstrip()
     is_heading = (
@@ -149,7 +149,7 @@ def _without_headings(sentence: Span) -> Span:
 
 
 def _items(text: str, listing: Listing, above: Item | None = None) -> Iterator[tuple[Span, str]]:
-    """The items of the sentence, or of an item, each after its lead-in; itself where it has none or one is enough."""
+    """The items of a sentence or item, each after its lead-in; the whole where it has none or offers a choice."""
     items = [item for item in listing.items if (item.above if item.above in listing.items else None) == above]
     lead = above.after(listing.lead) if above else listing.lead.text
     if items and not _is_choice(text, lead, items):
@@ -164,7 +164,7 @@ def _items(text: str, listing: Listing, above: Item | None = None) -> Iterator[t
 
 
 def _is_choice(text: str, lead: str, items: Sequence[Item]) -> bool:
-    """Whether no single item is asked for: of "the greater of", or joined by "or" and no bans or occasions."""
+    """Whether the items are alternatives: "the greater of", or joined by "or" and neither bans nor occasions."""
     if _COMPARED.search(lead):
         return True
     if not _JOINED_BY_OR.search(text, 0, items[-1].span.start):
@@ -183,7 +183,7 @@ def _id_of(passage: Passage, text: str) -> str:
 
 
 def parts_of(text: str) -> Parts:
-    """What the sentence says of who must act, by when and under which condition. Raises ModelError."""
+    """Who must act, by when and under which condition, as the sentence says. Raises ModelError."""
     tokens = ParsedSentence(text).tokens
     leading = leading_clause(text, tokens)
     begin, modal = _binding_clause(text, tokens, leading)
@@ -200,7 +200,10 @@ def parts_of(text: str) -> Parts:
 
 
 def _strength(text: str) -> Strength:
-    """Of a listing that stays whole by its first item; never "must" where the verb of what obliges is negated."""
+    """The strength of a row's text; that of a list by its first item. A negated "must" is a ban.
+
+    Where the sentence has several clauses, the first main clause that obliges decides.
+    """
     listing = taken_apart(text)
     text = listing.items[0].after(listing.lead) if listing.items else text
     tokens = ParsedSentence(text).tokens
@@ -219,19 +222,19 @@ def _strength(text: str) -> Strength:
 
 
 def _judged(clause: str) -> str:
-    """A clause as a sentence of its own."""
+    """A clause as a separate sentence, with a capital."""
     words = clause.lstrip(_EDGES)
     return words[:1].upper() + words[1:]
 
 
 def _binding_clause(text: str, tokens: Sequence[TaggedWord], leading: int) -> tuple[int, int | None]:
-    """Where the first main clause that obliges begins, and its modal verb's token; the first clause where none does."""
+    """The offset of the first main clause that obliges, and its modal's token; of the first clause where none does."""
     modal = main_modal(text, tokens)
     if modal is None:
         return leading, None
     found = [(leading, modal)]
     for n, token in enumerate(tokens[modal + 1 :], modal + 1):
-        since = tokens[found[-1][1] : n - 1]  # no mark right before the verb: that ends what is put in
+        since = tokens[found[-1][1] : n - 1]  # a comma right before the verb is left out: it closes an insertion
         cut = next((one.end for one in reversed(since) if one.text in {",", ";"} or one.lower in {"and", "but"}), None)
         has_subject = any(one.tag in {"word", "pron"} for one in tokens[found[-1][1] : n] if one.start >= (cut or 0))
         if is_modal(token) and token.lower not in BE and tokens[n - 1].text == ",":
@@ -245,13 +248,13 @@ def _binding_clause(text: str, tokens: Sequence[TaggedWord], leading: int) -> tu
 
 
 def _next_modal(text: str, tokens: Sequence[TaggedWord], modal: int) -> int:
-    """Where the next modal verb stands that is no form of "be"; the end where none does."""
+    """The offset of the next modal verb other than "be"; the end of the text where there is none."""
     following = (one.start for one in tokens[modal + 1 :] if is_modal(one) and one.lower not in BE)
     return next(following, len(text))
 
 
 def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
-    """The clause after the verb that a conjunction opens, to the next mark."""
+    """The clause after the verb that a conjunction opens, up to the next punctuation mark."""
     for token in tokens:
         if opens_clause(token):
             end = _TO_CLAUSE_END.search(text, token.end)
@@ -260,7 +263,7 @@ def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
 
 
 def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> Span | None:
-    """The subject without its relative clause; of a passive the one by whom it is done, None where nobody is named."""
+    """The subject without its relative clause; the agent ("by …") of a passive, None where no agent is named."""
     after = [token for token in tokens[modal + 1 :] if token.lower not in {"not", "only", "also"}]
     if tokens[modal].lower not in BE:
         after = after[1:] if after and after[0].lower in BE else []
@@ -273,7 +276,7 @@ def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> S
         ends = (token.start for token in agent if token.tag not in {"det", "word"} and token.lower != "of")
         return _span(text, agent[0].start, next(ends, len(text)))
     before = [token for token in tokens[:modal] if token.start >= begin and token.text != ","]
-    if before and all(token.lower in PRONOUNS for token in before):  # "it", of the clause before
+    if before and all(token.lower in PRONOUNS for token in before):  # "it" stands for the subject of the clause before
         earlier = [token for token in tokens[1:modal] if token.start < begin]
         before = earlier or before
         stop = next((n for n, token in enumerate(earlier) if token.tag not in {"det", "word"}), len(before))
@@ -283,12 +286,12 @@ def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> S
 
 
 def _is_told(after: Sequence[TaggedWord]) -> bool:
-    """Whether a participle is what its subject is told to do: "is required to keep"."""
+    """Whether the participle obliges its own subject: "is required to keep"."""
     return len(after) > 2 and after[1].lower == "to" and is_base(after[2].lower)
 
 
 def _deadline(text: str, tokens: Sequence[TaggedWord], begin: int, end: int) -> Span | None:
-    """The first time in this part of the text that says how soon, how long or how often, to the end of its clause."""
+    """The first time expression in this part of the text (how soon, how long, how often), to its clause's end."""
     for start, stop in sorted((*_periods(text, tokens), *_bounds(tokens))):
         if begin <= start < end:
             mark = _TO_CLAUSE_END.search(text, stop)
@@ -298,7 +301,7 @@ def _deadline(text: str, tokens: Sequence[TaggedWord], begin: int, end: int) -> 
 
 
 def _periods(text: str, tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
-    """Where intervals, and periods and dates with their prepositions, start and where what they say may end."""
+    """(start, earliest end) of recurrences, and of periods and dates with their prepositions."""
     found = read(text)
     spans = {one.span: one.dimension for one in found.quantities if one.dimension in _PERIODS}
     for span in (*spans, *(date.span for date in found.dates)):
@@ -317,7 +320,7 @@ def _periods(text: str, tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int
 
 
 def _bounds(tokens: Sequence[TaggedWord]) -> Iterator[tuple[int, int]]:
-    """Where times without a number are: "before", "later than", "shortly after", "by the end of a day", "monthly"."""
+    """(start, earliest end) of times without a number: "before", "later than", "by the end of a day", "monthly"."""
     for n, token in enumerate(tokens):
         earlier, following = tokens[max(0, n - 1)], tokens[min(n + 1, len(tokens) - 1)]
         if token.lower == "before" or (token.lower, following.lower) == ("prior", "to"):
@@ -341,7 +344,7 @@ def _is_unit(word: str) -> bool:
 
 
 def _begins_another(token: TaggedWord) -> bool:
-    """Whether something else than a time begins here."""
+    """Whether something other than a time begins at this token."""
     return token.tag == "aux" or token.lower == "and" or opens_clause(token)
 
 
@@ -356,10 +359,10 @@ def _span(text: str, start: int, end: int) -> Span | None:
 
 
 def compared(before: Sequence[Obligation], after: Sequence[Obligation]) -> tuple[RowChange, ...]:
-    """What became of the rows: those of ``after`` in their order, then those that are gone.
+    """How the rows changed: first those of ``after`` in order, then the rows that are gone.
 
-    A row is unchanged where one of the same document says the same, under whatever number; changed where it has the
-    same number, or none is nearer, and at least half of the words.
+    A row is unchanged where the document had the same text before, under any number. It is changed where the most
+    similar row among the others of the document has a similarity (`_alike`) of at least `ALIKE`.
     """
     left = dict(enumerate(before))
     matched: dict[int, tuple[Obligation, bool]] = {}
@@ -390,7 +393,7 @@ def _key(row: Obligation, *, has_number: bool) -> tuple[str, ...]:
 
 
 def _alike(old: Obligation, row: Obligation) -> float:
-    """Share of the words of both that both have, in [0, 1]; more where the number is the same; 0 across documents."""
+    """The shared fraction of both rows' words, in [0, 1], plus 0.1 for the same number; 0 across documents."""
     if old.document_id != row.document_id:
         return 0.0
     mine, its = set(old.text.lower().split()), set(row.text.lower().split())

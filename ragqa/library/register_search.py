@@ -1,4 +1,4 @@
-"""Rows of a register by words, document, party, strength, status and what became of them. Pure."""
+"""Filters the rows of a register by words, document, party, strength, status and change. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ STATES: Final = ("new", "changed", "unchanged", "gone")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What rows have to have; what is empty is not asked. ``party`` and each of ``words`` are parts of their texts.
+    """The filters for rows; an empty filter accepts every row. ``party`` and each word match parts of the texts.
 
-    Words are looked for in rule number, title, text, owner, note and reason. ``state`` is one of `STATES`.
+    Words are searched in rule number, title, text, owner, note and reason. ``state`` is one of `STATES`.
     """
 
     words: str = ""
@@ -31,9 +31,9 @@ class Wanted:
 
 
 def matching(held: Register, changes: Sequence[RowChange], wanted: Wanted) -> list[Obligation]:
-    """The rows that are wanted in their order; only with the state "gone" those that are there no more.
+    """The rows that pass the filters, in order; removed rows only with the state "gone".
 
-    ``changes`` say what became of the rows; those of which they say nothing are unchanged.
+    A row that ``changes`` does not name is unchanged.
     """
     state_of = states(changes)
     rows = held.rows if wanted.state != "gone" else [one.before for one in changes if one.what == "gone" and one.before]
@@ -51,12 +51,12 @@ def matching(held: Register, changes: Sequence[RowChange], wanted: Wanted) -> li
 
 
 def states(changes: Sequence[RowChange]) -> Mapping[str, str]:
-    """What became of each row, by id; a row that is gone has its earlier one."""
+    """The state of each row, by id; a removed row by its earlier id."""
     return {row.obligation_id: one.what for one in changes if (row := one.after or one.before)}
 
 
 def parties(rows: Sequence[Obligation], most: int = 100) -> list[str]:
-    """Who has to act in these rows, the most frequent first; "A firm" and "The firm" are two."""
+    """The parties of these rows, the most frequent first; "A firm" and "The firm" count as two."""
     return [name for name, _ in Counter(row.parts.party.text for row in rows if row.parts.party).most_common(most)]
 
 
@@ -70,7 +70,7 @@ def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:
 def part_of(
     rows: Sequence[Obligation], document: Sequence[str] | None, chapter: Sequence[str] | None
 ) -> list[Obligation]:
-    """The rows of these documents and chapters; all where none is named. Raises ConfigError where one has no rows."""
+    """The rows of these documents and chapters; all if none is named. Raises ConfigError where one has no rows."""
     for named, has in ((document, lambda row, one: row.document_id == one), (chapter, _in_chapter)):
         for one in named or ():
             if not any(has(row, one) for row in rows):

@@ -1,4 +1,4 @@
-"""The register as CSV or XLSX and back: who deals with each row and how far that is."""
+"""Exports the register as CSV or XLSX and imports how each row is handled: owner, status, due date, note."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ HEADS: Final = (
 
 
 def merged(register: Register, sheet: Mapping[str, SheetRow[Handling]]) -> tuple[Register, Taken[Handling]]:
-    """The register with what was changed in the sheet, and what came of the sheet."""
+    """The register with the changes of the sheet, and the result of the import."""
     known = {row.obligation_id for row in register.rows}
     taken = edits.merged(register.handlings, known, sheet, Handling())
     return replace(register, handlings=taken.edits), taken
 
 
 def write_sheet(path: Path, register: Register, rows: Sequence[Obligation]) -> None:
-    """These rows of the register as ``.csv`` or ``.xlsx``. Raises CorpusError for another suffix."""
+    """Writes these rows of the register as ``.csv`` or ``.xlsx``. Raises CorpusError for another suffix."""
     cells = [(*row_cells(row), *edits.cells_of(register.handling(row.obligation_id))) for row in rows]
     write_sheets(path, [Sheet("Obligations", HEADS, cells, _WIDTHS, {"status": STATUSES}, edits.WRITTEN)])
 
 
 def row_cells(row: Obligation) -> tuple[str, ...]:
-    """What the row itself says, under the first eight of `HEADS`."""
+    """The row's own cells, under the first eight of `HEADS`."""
     parts = (row.parts.party, row.parts.deadline, row.parts.condition)
     told = (span.text if span else "" for span in parts)
     return (row.obligation_id, row.title or row.document_id, row.number, str(row.strength), row.text, *told)

@@ -1,8 +1,7 @@
-"""The register of a corpus on disk: the rows of every version of it, and how each row is dealt with.
+"""The register of a corpus on disk: the rows of every version, and how each row is handled.
 
-A row has the time of the version that it came with and, once it is there no more, of the one that it was missing from:
-what the register held at any version is told from these. One process at a time changes the file, which is replaced as
-a whole.
+A row stores the time of the version that added it and, once it is gone, of the first version without it. The register
+of any version follows from these times. One process at a time changes the file.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from ragqa.types.scores import Strength
 
 NOT_APPLICABLE: Final = "not applicable"
 STATUSES: Final = ("open", "in progress", "done", NOT_APPLICABLE)
-_PATIENCE: Final = 3.0  # seconds for another's change
+_PATIENCE: Final = 3.0  # seconds to wait for another process's change
 _MOST_OPENED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """Who deals with a row and how far that is; ``due`` is a day, YYYY-MM-DD, or empty.
+    """Who handles a row, and its status; ``due`` is a day, YYYY-MM-DD, or empty.
 
     ``reason`` says why a row is not applicable.
     """
@@ -48,7 +47,7 @@ _ROW: Final = tuple(field.name for field in fields(Obligation) if field.name != 
 
 @dataclass(frozen=True, slots=True)
 class PastRow:
-    """A row that is there no more: it came with the version of ``since``, that of ``until`` was the first without."""
+    """A row that is gone: the version of time ``since`` added it, that of ``until`` was the first without it."""
 
     row: Obligation
     since: str
@@ -57,10 +56,10 @@ class PastRow:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """The rows of a corpus and how each is dealt with, by id; ids without a handling are in none's hands.
+    """The rows of a corpus, and how each is handled, by id; rows that nobody handles are not in ``handlings``.
 
-    ``since`` says by id with which version a row came, by its time (UTC, ISO 8601). Should a row of ``past`` return, so
-    does what was noted of it. ``corpus`` is the hash of the corpus that the rows were read from.
+    ``since`` gives, by id, the time (UTC, ISO 8601) of the version that added a row. If a row of ``past`` returns, it
+    has its handling again. ``corpus`` is the hash of the corpus that the rows were read from.
     """
 
     rows: tuple[Obligation, ...] = ()
@@ -74,19 +73,19 @@ class Register:
 
     @property
     def gone(self) -> tuple[Obligation, ...]:
-        """The rows that are there no more and that somebody dealt with."""
+        """The rows that are gone and that somebody had handled."""
         there = {row.obligation_id for row in self.rows}
         past = {one.row.obligation_id: one.row for one in self.past}
         return tuple(row for name, row in past.items() if name in self.handlings and name not in there)
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """When each version was made, the first first; version n is the n-th of them, counted from 1."""
+        """The time of each version, the oldest first; version n is the n-th, counted from 1."""
         times = {self.since.get(row.obligation_id, "") for row in self.rows}
         return tuple(sorted(times | {time for one in self.past for time in (one.since, one.until)}))
 
     def changes(self, version: int = 0) -> tuple[RowChange, ...]:
-        """What became of the rows of this version, 0: of the last but one. Raises ConfigError where there is none."""
+        """How rows changed since this version; 0: since the last but one. Raises ConfigError where there is none."""
         versions = self.versions
         if not version and len(versions) < 2:
             return ()
@@ -99,11 +98,11 @@ class Register:
         return compared(before, self.rows)
 
 
-_OPENED: Final[dict[Path, tuple[tuple[int, int, int], Register]]] = {}  # as this process read or wrote them last
+_OPENED: Final[dict[Path, tuple[tuple[int, int, int], Register]]] = {}  # registers that this process used last
 
 
 def renewed(before: Register, rows: Sequence[Obligation], corpus: str = "") -> tuple[Register, tuple[RowChange, ...]]:
-    """The register of a new version, and what became of the rows: none loses how it is dealt with."""
+    """The register of a new version, and how its rows changed; changed rows keep their handling."""
     changes = compared((*before.rows, *before.gone), rows)
     now = {(one.after or one.before): one.before for one in changes if one.before}
     kept = {row.obligation_id: before.handling(old.obligation_id) for row, old in now.items() if row}
@@ -120,13 +119,13 @@ def renewed(before: Register, rows: Sequence[Obligation], corpus: str = "") -> t
 
 
 def change(path: Path, how: Callable[[Register], Register]) -> Register:
-    """The register of this file after ``how``, on disk when it returns. Raises ConfigError, CorpusError.
+    """Applies ``how`` to the register of this file and saves it before it returns. Raises ConfigError, CorpusError.
 
-    Nobody else changes it meanwhile: another process waits, and is refused after three seconds. Where rows only are
-    dealt with otherwise, lines are added to the file; the next version puts them in their place.
+    The file is locked meanwhile: another process waits, and fails with ConfigError after three seconds. Where only the
+    handling of rows changed, lines are appended to the file; the next version writes them into their rows.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    msg = f"expected to be alone with the register {path.stem!r}, found another ragqa at it; try again when it is done"
+    msg = f"the register {path.stem!r} is being changed by another ragqa; try again when it has finished"
     with locked(path.with_suffix(".lock"), lambda: ConfigError(msg), _PATIENCE):
         before = load(path)
         after = how(before)
@@ -142,7 +141,7 @@ def change(path: Path, how: Callable[[Register], Register]) -> Register:
 
 
 def up_to_date(path: Path, passages: Sequence[Passage], corpus: str) -> Register:
-    """The register of this file, read anew from the passages where it is of another corpus than that of this hash.
+    """The register of this file; extracted again from the passages where it is not of the corpus with this hash.
 
     Raises as `change`, and ModelError.
     """
@@ -155,7 +154,7 @@ def up_to_date(path: Path, passages: Sequence[Passage], corpus: str) -> Register
 
 
 def save(path: Path, held: Register) -> None:
-    """Replaces the file as a whole: a line a row, after one with the corpus."""
+    """Replaces the whole file: a line with the corpus, then one line per row."""
     path.parent.mkdir(parents=True, exist_ok=True)
     there = (_line(held, row, held.since.get(row.obligation_id, ""), "") for row in held.rows)
     past = (_line(held, one.row, one.since, one.until) for one in held.past)
@@ -170,9 +169,9 @@ def _line(held: Register, row: Obligation, since: str, until: str) -> dict[str, 
 
 
 def load(path: Path) -> Register:
-    """What `save` and `change` wrote; an empty register where there is no file. Raises CorpusError where it is none.
+    """Reads what `save` and `change` wrote; an empty register where there is no file. Raises CorpusError if invalid.
 
-    A file that this process read or wrote last is not read again.
+    A file that has not changed since this process read or wrote it is not read again.
     """
     try:
         stamp = _stamp(path)
@@ -200,7 +199,7 @@ def _read(text: str) -> Register:
     handlings: dict[str, Handling] = {}
     times: dict[str, str] = {}
     corpus = ""
-    whole = text[: text.rfind("\n") + 1]  # a line whose process was killed is none
+    whole = text[: text.rfind("\n") + 1]  # a last line that was cut off by a kill does not count
     for told in json.loads(f"[{','.join(filter(None, whole.split(chr(10))))}]"):
         if "corpus" in told:
             corpus = str(told["corpus"])

@@ -1,4 +1,4 @@
-"""What stands around a passage by meaning: what it refers to, what refers to it, the defined terms that it uses."""
+"""What is related to a passage: the passages that it refers to or that refer to it, and the defined terms in it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ragqa.index import Index
 from ragqa.library.definitions import Glossary, Use
 from ragqa.types import Passage
 
-SHOWN: Final = 20  # references each way
-LONGEST: Final = 10  # passages of one reference
+SHOWN: Final = 20  # most references in each direction
+LONGEST: Final = 10  # most passages of one reference
 
 References = Mapping[str, Sequence[Reference]]  # by the id of the passage that refers
 
 
 @dataclass(frozen=True, slots=True)
 class Referred:
-    """A reference of a passage: its ``words``, the passages meant, none where ``reason`` says why not."""
+    """A reference in a passage: its ``words`` and its target passages; without targets, ``reason`` says why."""
 
     words: str
     targets: tuple[Passage, ...] = ()
@@ -29,7 +29,10 @@ class Referred:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """``refers`` and ``referring`` in the order of the corpus, at most `SHOWN` of each; ``terms`` each once."""
+    """The references of a passage (``refers``), the passages that refer to it (``referring``), and its terms.
+
+    There are at most `SHOWN` references and referring passages; each term occurs once.
+    """
 
     refers: tuple[Referred, ...]
     referring: tuple[Passage, ...]
@@ -37,7 +40,7 @@ class Related:
 
 
 def merged(passages: Sequence[Passage], found: Sequence[Related]) -> Related:
-    """What is related to any of these passages, each once, and is none of them; ``found`` is of each of them."""
+    """Joins what is related to these passages, each item once, without the passages; ``found`` has one of each."""
     referring = dict.fromkeys(chain.from_iterable(one.referring for one in found))
     terms = {use.definition.term.casefold(): use for one in found for use in one.terms}
     return Related(

@@ -1,7 +1,7 @@
-"""A corpus as one file, and back; deleting it so that it can be had again.
+"""Exports a corpus as one file and imports it; deletes a corpus so that it can be restored.
 
-An export holds the documents and what was said of them, never an index: that is built again, so that nothing computed
-elsewhere has to be believed.
+An export holds the documents and their descriptions, never an index. The index is built again, so that nothing
+computed elsewhere has to be trusted.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from ragqa.library.collection import (
 from ragqa.library.names import corpus_name, free_name, safe_name
 from ragqa.library.upload import copied
 
-KEPT_DELETED: Final = 10  # deleted corpora that can be had again; the oldest goes first
+KEPT_DELETED: Final = 10  # deleted corpora that can be restored; the oldest is erased first
 _INDEX: Final = "index"
 _DELETED: Final = re.compile(r"(.+)@(\d{4}-\d\d-\d\dT\d{6})")
 
 
 def export(collection: Collection, target: Path) -> None:
-    """Writes the documents and what is said of them as a ZIP archive. Raises CorpusError."""
+    """Writes the documents and their descriptions as a ZIP archive. Raises CorpusError."""
     catalogue = collection.read()
     about = {
         "ragqa": 1,
@@ -62,9 +62,10 @@ def export(collection: Collection, target: Path) -> None:
 
 
 def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[str, ...] = ()) -> Collection:
-    """A new corpus of an export, whose documents are to be indexed. ``taken`` are names of indexes.
+    """Makes a new corpus from an export, with documents that still have to be indexed.
 
-    Raises CorpusError where it is no export, or larger than an upload may be; nothing of it stays then.
+    ``taken`` are names of indexes that the corpus must not get. Raises CorpusError where ``data`` is not an export or
+    is larger than an upload may be; then nothing of it is kept.
     """
     path = temporary(library)
     try:
@@ -110,7 +111,7 @@ def _unpacked(
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A corpus that was deleted and can be had again, with its index."""
+    """A deleted corpus that can be restored with its index."""
 
     key: str
     name: str
@@ -119,7 +120,7 @@ class Deleted:
 
 
 def delete(collection: Collection, indexes: Path) -> None:
-    """Moves a corpus and its index to the library's trash, of which the last ten deleted stay.
+    """Moves a corpus and its index to the library's trash, which keeps the ten corpora that were deleted last.
 
     Raises IndexLockedError while it is being indexed, CorpusError.
     """
@@ -127,7 +128,7 @@ def delete(collection: Collection, indexes: Path) -> None:
     target = trash / f"{collection.name}@{now()[:19].replace(':', '')}"
     with exclusive(collection.name, indexes), writing(collection.folder):
         trash.mkdir(exist_ok=True)
-        if (indexes / collection.name).is_dir():  # first: killed after it, the corpus is there to be deleted again
+        if (indexes / collection.name).is_dir():  # the index first: after a kill the corpus can be deleted again
             if (collection.folder / _INDEX).is_dir():
                 shutil.rmtree(collection.folder / _INDEX)
             shutil.move(indexes / collection.name, collection.folder / _INDEX)
@@ -137,7 +138,7 @@ def delete(collection: Collection, indexes: Path) -> None:
 
 
 def deleted(library: Path) -> tuple[Deleted, ...]:
-    """What is in the trash, newest first."""
+    """The corpora in the trash, the newest first."""
     found = []
     for path in (library / TRASH).glob("*@*"):
         match = _DELETED.fullmatch(path.name)
@@ -151,11 +152,11 @@ def deleted(library: Path) -> tuple[Deleted, ...]:
 
 
 def restore(key: str, library: Path, indexes: Path) -> Collection:
-    """Puts a deleted corpus and its index back. Raises CorpusError where its name is taken by now, or it is gone."""
+    """Restores a deleted corpus and its index. Raises CorpusError where its name is taken or it is not in the trash."""
     one = _deleted(key, library)
     source = library / TRASH / key
     indexed = one.name in {entry.name for entry in list_indexes(indexes)}
-    is_own = not (source / _INDEX).is_dir() and Collection(source).read().indexed is not None  # a restoring was cut off
+    is_own = not (source / _INDEX).is_dir() and Collection(source).read().indexed is not None  # a restore was cut off
     if (library / one.name).exists() or (indexed and not is_own):
         msg = f"expected the name {one.name!r} to be free, found another corpus of that name; delete that first"
         raise CorpusError(msg)
@@ -167,7 +168,7 @@ def restore(key: str, library: Path, indexes: Path) -> Collection:
 
 
 def erase(key: str, library: Path) -> None:
-    """Deletes for good what is in the trash under this key, and what an engine holds of it. Raises CorpusError."""
+    """Erases a corpus in the trash, also from the engine that holds its index. Raises CorpusError."""
     _deleted(key, library)
     engine = engine_of(library / TRASH / key / _INDEX)
     with writing(library):

@@ -1,4 +1,4 @@
-"""A corpus of the library to its index: only what has changed is read and encoded, and what changed is written down."""
+"""Updates the index of a library corpus: only changed documents are read and encoded, and the changes are logged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FurtherModels = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
 def no_further(rankings: Sequence[str]) -> Mapping[str, Any]:
-    """No models: for corpora without further rankings, or with those that need none."""
+    """No models: for corpora whose further rankings, if any, need none."""
     del rankings
     return {}
 
@@ -64,12 +64,12 @@ def index_events(
     reuse: bool = True,
     uri: str = "",
 ) -> Updating:
-    """Puts what waits among the documents and builds their index; yields how far it is, returns its manifest.
+    """Adds the staged files to the documents and builds their index; yields progress and returns the manifest.
 
-    Stopped at any moment, the same call goes on. ``load_encoder`` gives None for an index without vectors. Without
-    ``reuse`` every word is counted and every passage encoded; the index is the same. ``uri`` is the address of the
-    engine that holds it, empty: the one that does, if any. ``also`` are further rankings, as `IndexingConfig` names
-    them, beside those that the index has; ``load_further`` gives their models, as `ragqa.loading.load_further`.
+    It can be stopped at any moment; the same call resumes it. ``load_encoder`` gives None for an index without vectors.
+    Without ``reuse`` nothing of the earlier index is used; the result is the same. ``uri`` is the address of the engine
+    for the index; empty: the engine that holds it now, if any. ``also`` are rankings, as `IndexingConfig` names them,
+    in addition to those of the index; ``load_further`` gives their models, as `ragqa.loading.load_further`.
     Raises CorpusError, ModelError, IndexingError.
     """
     yield BuildProgress("corpus", 0, 1)
@@ -102,13 +102,13 @@ def index_events(
 
 
 def encoder_name(collection: Collection, indexes: Path) -> str:
-    """The encoder of the corpus's index, the usual one where there is none yet; "none" for one without vectors."""
+    """The encoder of the corpus's index, "none" without vectors; the default encoder where there is no index yet."""
     known = _manifest(collection.name, indexes)
     return known.encoder if known else IndexingConfig().encoder
 
 
 def _manifest(name: str, indexes: Path) -> Manifest | None:
-    """The manifest of the corpus's index; None where there is none that can be read."""
+    """The manifest of the corpus's index; None where there is no readable index."""
     return {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(name)
 
 
@@ -121,7 +121,7 @@ def _check_something_is_left(collection: Collection) -> None:
 
 
 def _read_all(collection: Collection, catalogue: Catalogue) -> Generator[BuildProgress, None, None]:
-    """Reads what was not read yet, a file at a time; one that cannot be read is told when it is indexed."""
+    """Reads the files that were not read yet, one at a time; indexing reports those that cannot be read."""
     with Reader() as reader:
         for done, one in enumerate(catalogue.kept):
             yield BuildProgress("corpus", done, len(catalogue.kept), one.name)
@@ -132,7 +132,7 @@ def _read_all(collection: Collection, catalogue: Catalogue) -> Generator[BuildPr
 
 
 def _read_replaced(collection: Collection, catalogue: Catalogue, indexed: dict[str, str]) -> None:
-    """Reads earlier versions as the new ones are read, so that what differs is what their maker changed."""
+    """Reads the earlier versions with the present parser, so that only changes of the author count as changes."""
     with Reader() as reader:
         for one in catalogue.kept:
             if indexed.get(one.document_id, one.sha256) != one.sha256:
@@ -141,7 +141,10 @@ def _read_replaced(collection: Collection, catalogue: Catalogue, indexed: dict[s
 
 
 def _known(name: str, indexes: Path, encoder: Encoder | None, models: Mapping[str, Any]) -> Mapping[str, KnownVectors]:
-    """The vectors of the index as it is, by ranking; those are left out where new ones would be others."""
+    """The vectors of the present index that the new one can reuse, by ranking.
+
+    Vectors of another encoder, precision or library version, or of a damaged file, are left out.
+    """
     try:
         index = open_index(name, indexes)
     except IndexingError:
@@ -185,7 +188,7 @@ def _made_by(encoder: Encoder) -> tuple[str, str]:
 
 
 def _finish(collection: Collection, built: Catalogue, indexed: dict[str, str], index: Index) -> None:
-    """Writes down what changed, which documents the index holds and what may be asked of it."""
+    """Stores the changes, the list of indexed documents and the example questions."""
     holds = {one.document_id: one.sha256 for one in built.kept}
     update = Update(now(), tuple(_changes(collection, indexed, built.kept)))
     if update.documents:
@@ -197,7 +200,7 @@ def _finish(collection: Collection, built: Catalogue, indexed: dict[str, str], i
 
 
 def _note_rereading(collection: Collection, indexed: dict[str, str], documents: Sequence[Document]) -> None:
-    """Where a new reader read what an earlier one had read: old ids lead to new ones, and nothing of it is a change."""
+    """Where a new parser version read an unchanged file, maps old ids to new ones, so that it is not a change."""
     ids: dict[str, str] = {}
     texts: set[str] = set()
     for one in documents:

@@ -1,6 +1,6 @@
-"""Files on their way in: what was dropped or chosen from a server's folder becomes files that wait on a collection.
+"""Uploads: files that were dropped on the page or chosen from a server's folder become staged files of a collection.
 
-Nothing is trusted: not a name, not a size, not what an archive says of itself.
+Nothing is trusted: neither names, nor sizes, nor what an archive says about its members.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ragqa.library.names import member_name, safe_name
 
 FOLDERS: Final = "RAGQA_LIBRARY_FOLDERS"
 _CHUNK: Final = 2**20
-LISTED: Final = 2_000  # files of a server's folder
+LISTED: Final = 2_000  # files of a server's folder that are listed at most
 ABANDONED_SECONDS: Final = 3600.0
 
 
 def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, replaces: str | None = None) -> list[str]:
-    """Puts a file among those that wait, an archive's members each; gives a line on each that is left out.
+    """Stages a file, or each member of an archive; returns a line for each file that is left out.
 
-    ``replaces`` is the document that it is a new version of; None: the one of the same name, if any. Raises
-    CorpusError where nothing can be stored.
+    ``replaces`` is the id of the document that the file replaces; None: the document with the same name, if any. Raises
+    CorpusError where files cannot be stored.
     """
     shown = safe_name(name)
     kind = kind_of(shown)
@@ -53,7 +53,7 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
 
 
 def copied(data: IO[bytes], path: Path) -> bool:
-    """Writes at most `MAX_BYTES`; whether that is all of it."""
+    """Copies at most `MAX_BYTES` to ``path``; returns whether that is everything."""
     size = 0
     with path.open("wb") as file:
         while chunk := data.read(_CHUNK):
@@ -65,7 +65,7 @@ def copied(data: IO[bytes], path: Path) -> bool:
 
 
 def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> Iterator[str]:
-    """Each member of an archive that was looked at in the reading process first: its sizes hold."""
+    """Stages each member of an archive. The reading process checks its sizes first, so they can be trusted."""
     try:
         found = reader.members(path)
     except UnreadableError as error:
@@ -93,7 +93,7 @@ def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> 
 
 
 def _is_clutter(member: str) -> bool:
-    """Whether it is what systems add to archives, or would climb out of the archive."""
+    """Whether a member is a hidden or system file, or its path leads out of the archive."""
     parts = member.replace("\\", "/").split("/")
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
@@ -102,7 +102,7 @@ def _is_clutter(member: str) -> bool:
 
 
 def server_folders(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
-    """The folders that `RAGQA_LIBRARY_FOLDERS` lists, those that are there, by a name to show."""
+    """The existing folders of `RAGQA_LIBRARY_FOLDERS`, by the name to show."""
     env = os.environ if environ is None else environ
     paths = [Path(text).expanduser() for text in env.get("RAGQA_LIBRARY_FOLDERS", "").split(os.pathsep) if text.strip()]
     found: dict[str, Path] = {}
@@ -114,7 +114,7 @@ def server_folders(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
 
 
 def files_of(folder: Path) -> tuple[str, ...]:
-    """The documents below a server's folder by their paths in it, at most 2,000."""
+    """The relative paths of the documents below a server's folder, at most 2,000."""
     try:
         found = files_below(folder, SUFFIXES)
     except CorpusError:
@@ -123,7 +123,7 @@ def files_of(folder: Path) -> tuple[str, ...]:
 
 
 def take_from_folder(collection: Collection, folder: str, names: tuple[str, ...], reader: Reader) -> list[str]:
-    """Copies files of a listed folder, each by one of the names that `files_of` gave; as `take`. Raises CorpusError."""
+    """Stages files of a listed folder by their names from `files_of`; returns and raises as `take`."""
     root = server_folders().get(folder)
     if root is None:
         raise CorpusError(f"expected one of the folders that {FOLDERS} lists, found {folder[:80]!r}; choose another")
@@ -137,7 +137,7 @@ def take_from_folder(collection: Collection, folder: str, names: tuple[str, ...]
 
 
 def clear_incoming(collection: Collection) -> None:
-    """Removes what uploads left that were broken off an hour ago or before."""
+    """Removes the partial files of uploads that were interrupted an hour ago or earlier."""
     for path in (collection.folder / "staged").glob(".incoming-*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:

@@ -1,7 +1,7 @@
-"""What a new version of a corpus asks of its readers: the rows that changed, who deals with them, what rests on them.
+"""The work that a new version of a corpus causes: the changed rows, who handles them, and what rests on them.
 
-An answer rests on a row where a passage that it cites, read as the register reads it, holds the row; on a new row where
-that passage is the one that the row was added to.
+An answer rests on a row where the register finds the row in a passage that the answer cites. It rests on a new row
+where the row was added to a passage that the answer cites.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """A change of ``row``, the earlier one where it is gone, and what rests on it.
+    """A changed row, with its handling and what rests on it; ``row`` is the earlier row where it is gone.
 
-    ``answers`` are questions by record id, ``gaps`` results of gap runs by the corpus of policies.
+    ``answers`` maps record ids to questions, ``gaps`` maps corpora of policies to the row's label in their gap run.
     """
 
     row: Obligation
@@ -40,7 +40,7 @@ class WorkItem:
 
 
 def answers_before(corpus: str, corpus_sha256: str, store: RecordStore) -> Iterator[AnswerRecord]:
-    """The answers kept from this corpus as it was before, the newest first; one that cannot be read is passed over."""
+    """The stored answers from earlier states of this corpus, the newest first; unreadable ones are skipped."""
     after = 0
     while page := store.list(_AT_ONCE, after=after, index=corpus):
         after += len(page)
@@ -55,9 +55,9 @@ def answers_before(corpus: str, corpus_sha256: str, store: RecordStore) -> Itera
 
 
 def gap_results(folder: Path, policies: Collection[str]) -> dict[str, dict[str, str]]:
-    """What the gap runs below this folder come to, by these corpora of policies and by row id. Raises as `GapStore`.
+    """The labels of the gap runs below this folder, by corpus of policies and row id. Raises as `GapStore`.
 
-    A person's label counts before the verifier's.
+    A person's label takes precedence over the verifier's.
     """
     found = {}
     for name in sorted(policies):
@@ -75,10 +75,10 @@ def work_list(
     index: Index,
     gaps: Mapping[str, Mapping[str, str]],
 ) -> tuple[WorkItem, ...]:
-    """The rows of these changes that are new, changed or gone, in their order, with what rests on each.
+    """The rows that are new, changed or gone, in the order of ``changes``, with what rests on each.
 
-    ``changes`` are all that became of the rows, ``index`` holds the corpus as it is now. Of ``gaps``, `gap_results`,
-    those of rows that were read again since do not count. Raises ModelError.
+    ``changes`` are all changes between the versions, ``index`` holds the present corpus, ``gaps`` are `gap_results`;
+    results of rows that were read again since do not count. Raises ModelError.
     """
     resting: dict[int, dict[str, str]] = {}
     for answer in answers:
@@ -97,7 +97,7 @@ def _resting_gaps(one: RowChange, gaps: Mapping[str, Mapping[str, str]]) -> dict
 
 
 def _touched(answer: AnswerRecord, changes: Sequence[RowChange], index: Index) -> set[int]:
-    """The places of the changes that this answer rests on."""
+    """The positions in ``changes`` of the rows that this answer rests on."""
     lost = {one.passage_id for one in stale(answer, index)}
     if not lost:
         return set()
@@ -106,7 +106,7 @@ def _touched(answer: AnswerRecord, changes: Sequence[RowChange], index: Index) -
     for passage in (one for one in cited(answer) if one.passage_id in lost):
         rows = list(register([passage]))
         held = {place_of[row.obligation_id] for row in rows if row.obligation_id in place_of}
-        between = [row for row in rows if row.obligation_id not in place_of]  # of a version after the one compared with
+        between = [row for row in rows if row.obligation_id not in place_of]  # added after the version compared with
         if between:
             ends = {one.after: place for place, one in enumerate(changes) if one.after}
             later = compared(between, list(ends))

@@ -1,1 +1,1 @@
-"""Answers on disk: what a record is, where it is stored, how it is written while a question runs."""
+"""Answers on disk: the record, its stores, and how it is written while a question runs. Also cases and memos."""

@@ -1,7 +1,7 @@
-"""Where cases are kept: beside the records, an event a row, each stamped with the hash of all before it.
+"""Stores cases beside the records: one event per row, each stamped with a hash over all events before it.
 
-An event is on disk when `CaseStore.append` returns. Of two people who add to a case at once the second is numbered
-after the first, and decides by what the first did: no event is ever replaced.
+An event is on disk when `CaseStore.append` returns. When two people add to a case at once, the second event follows the
+first and is made again from the case that includes the first. No event is ever replaced.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _Row = tuple[str, int, str, str]
 
 
 class CaseStore(Database):
-    """The cases of one place; with a ``reader`` those that they opened or that are shared with them."""
+    """The cases of one place; with a ``reader`` only those that they opened or that are shared with them."""
 
     def begin(self, title: str, by: Signer) -> CaseView:
-        """A new case."""
+        """Opens a new case."""
         case_id = new_record_id()
         event = replace(CaseEvent(Step.OPENED, by, text=title), at=_now())
         self._add(case_id, 1, _FIRST, event)
         return case_of(case_id, [event])
 
     def load(self, case_id: str) -> CaseView:
-        """The case of this id. Raises RecordError: none that this reader may see, or an altered one."""
+        """The case with this id. Raises RecordError where this reader may see none, or where it was altered."""
         return self._read(case_id)[0]
 
     def list(self) -> tuple[CaseView, ...]:
-        """All cases, the one that was changed last first."""
+        """All cases that the reader may see, the latest changed first."""
         rows = self._rows(f"{_READ} ORDER BY case_id, n", ())
         cases = [_case(name, list(events))[0] for name, events in groupby(rows, key=lambda row: str(row[0]))]
         return tuple(sorted(filter(self._is_shown, cases), key=lambda one: (one.last_at, one.case_id), reverse=True))
 
     def append(self, case_id: str, make: Callable[[CaseView], CaseEvent]) -> CaseView:
-        """Adds the event that ``make`` makes of the case as it is then; called again where somebody was faster.
+        """Adds the event that ``make`` makes from the present case; ``make`` is called again if the case has changed.
 
         Raises RecordError as `load`, and what ``make`` raises.
         """
@@ -59,7 +59,7 @@ class CaseStore(Database):
                 return case_of(case_id, [*events, event])
 
     def copy_to(self, other: CaseStore) -> tuple[int, tuple[str, ...]]:
-        """Copies every event that is not there; how many, and the ids of cases that went on otherwise there."""
+        """Copies all missing events to ``other``; returns their number, and the ids of cases that differ there."""
         there = {(row[0], row[1]): row[2] for row in other._rows(_READ, ())}
         rows = self._rows(f"{_READ} ORDER BY case_id, n", ())
         different = {row[0] for row in rows if there.get((row[0], row[1]), row[2]) != row[2]}
@@ -85,11 +85,11 @@ class CaseStore(Database):
     def _is_shown(self, case: CaseView) -> bool:
         if self._reader is None or self._reader.everything:
             return True
-        names = self._reader.names  # none where their role was taken away
+        names = self._reader.names  # empty for a person without a role
         return bool(names) and (case.opened.by.id == self._reader.author or bool(names.intersection(case.names)))
 
     def _add(self, case_id: str, n: int, before: str, event: CaseEvent) -> bool:
-        """Whether it is the event with this number now, also where a first try was not acknowledged."""
+        """Adds event ``n``; whether it has that number now. True also where an earlier try was not acknowledged."""
         body = json.dumps(asdict(event), ensure_ascii=False, sort_keys=True)
         row = (case_id, n, _stamp(before, body), body)
 
@@ -110,7 +110,7 @@ def _stamp(before: str, body: str) -> str:
 
 
 def _case(case_id: str, rows: Iterable[_Row]) -> tuple[CaseView, Sequence[CaseEvent]]:
-    """The case of these rows. Raises RecordError where one is not as it was written."""
+    """The case of these rows. Raises RecordError where a row was altered."""
     before = _FIRST
     events: list[CaseEvent] = []
     for n, (_, number, stamp, body) in enumerate(rows, start=1):

@@ -1,4 +1,4 @@
-"""A case as somebody sees it: as JSON, and searched by words. Pure."""
+"""A case as one person sees it: as JSON, and search by words. Pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ragqa.records.cases import CaseEvent, CaseItem, CaseView, Seen
 from ragqa.records.sign_off import changed_since
 from ragqa.records.words import cut
 
-_EXCERPT: Final = 160  # characters of what a search found
+_EXCERPT: Final = 160  # characters of a search result
 HIDDEN: Final = "gone, or not yours to see"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A case that has the words, and the first places in it that have any of them, each with its text."""
+    """A case that has all words, and the first (place, excerpt) pairs in it that have any of them."""
 
     case: CaseView
     places: tuple[tuple[str, str], ...]
 
 
 def search(cases: Sequence[CaseView], words: str, looked: Mapping[str, Seen]) -> Iterator[Found]:
-    """The cases that have all these words: in title, notes, tasks, reasons, or in items that are shown."""
+    """The cases with all these words in title, notes, tasks, reasons or visible items."""
     wanted = words.casefold().split()
     for case in cases:
         texts = [("title", case.title), *((f"note {n}", one.text) for n, one in enumerate(case.notes, 1))]
@@ -43,7 +43,7 @@ def _excerpt(text: str, low: str, wanted: Sequence[str]) -> str:
 
 
 def told(case: CaseView, looked: Mapping[str, Seen]) -> dict[str, object]:
-    """The case as JSON for somebody who sees ``looked``: of other items only that they are there."""
+    """The case as JSON for a person who may see the items in ``looked``; of other items only number and state."""
 
     def signed(number: int) -> dict[str, object]:
         is_shown = not number or case.item(number).ref in looked
@@ -78,7 +78,7 @@ def told(case: CaseView, looked: Mapping[str, Seen]) -> dict[str, object]:
 
 
 def title_of(item: CaseItem, looked: Mapping[str, Seen]) -> str:
-    """What an item is called, for somebody who sees ``looked``."""
+    """The title of an item for a person who may see the items in ``looked``."""
     return looked[item.ref].title if item.ref in looked else HIDDEN
 
 

@@ -1,7 +1,7 @@
-"""A case: what belongs to one matter, by reference, with notes, tasks and sign-off. Pure: events in, what they say out.
+"""A case: the items of one matter (by reference), with notes, tasks and sign-off, computed from its events. Pure.
 
-Nothing is ever changed or taken back in the events of a case (`ragqa.records.case_store` keeps them). What a submission
-or a decision was about is in its event as hashes, so that a later look can say what has changed since.
+Events of a case are never changed or deleted (`ragqa.records.case_store` keeps them). A submission or decision stores
+hashes of what it was about, so that later changes can be shown.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ragqa.errors import QuestionError, RecordError
 from ragqa.infra.cleaning import without_invisible
 
 FORMS: Final = "record:ID, document:CORPUS/ID, row:CORPUS/ID of a register, or gaps:CORPUS/POLICIES"
-LONGEST: Final = 4_000  # characters of a note, a task, a reason; a title, a name has `LONGEST_NAME`
+LONGEST: Final = 4_000  # characters of a note, task or reason; titles and names have `LONGEST_NAME`
 LONGEST_NAME: Final = 200
 
 
 class Step(StrEnum):
-    """What an event is."""
+    """The kind of an event."""
 
     OPENED = "opened"
     SHARED = "shared"
@@ -43,32 +43,32 @@ DRAFT: Final = "draft"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Who does something. ``id`` is who signed in, "" where nobody does: then the name is what was typed."""
+    """The person behind an event. ``id`` is that of the sign-in; without sign-in it is "" and the name was typed."""
 
     name: str
     id: str = ""
 
     @property
     def is_proven(self) -> bool:
-        """Whether they signed in."""
+        """Whether the person signed in."""
         return bool(self.id)
 
     @property
     def shown(self) -> str:
-        """The name, with what it is worth."""
+        """The name, marked where it is not proven by a sign-in."""
         return self.name if self.is_proven else f"{self.name} (name not proven)"
 
     def is_same(self, other: Signer) -> bool:
-        """Whether both may be one person: by id, or by the name whatever its case."""
+        """Whether both may be one person: by id, or by name (letter case is ignored)."""
         return (self.id == other.id != "") or self.name.casefold() == other.name.casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an item refers to, as one person sees it at one moment.
+    """The object that an item refers to, as one person sees it at one moment.
 
-    ``parts`` are hashes by name: two looks show the same where all are equal. ``versions`` say what it is a version of.
-    ``authors`` are ids of who made it, ``address`` is of the page that shows it, "" where none does.
+    ``parts`` are hashes by name; the object is unchanged where all are equal. ``versions`` name the versions of ragqa
+    and corpus. ``authors`` are ids; ``address`` is that of the page that shows the object, "" where there is none.
     """
 
     title: str
@@ -79,16 +79,16 @@ class Seen:
     address: str = ""
 
 
-Look: TypeAlias = Callable[[Sequence[str]], Mapping[str, Seen]]  # by reference, of what is there and may be seen
+Look: TypeAlias = Callable[[Sequence[str]], Mapping[str, Seen]]  # from references to the objects that may be seen
 
 
 @dataclass(frozen=True, slots=True)
 class CaseEvent:
-    """One step. ``item`` is the number of an item or a task, 0 the case; ``at`` is ISO 8601, UTC."""
+    """One step. ``item`` is the number of an item or task, 0 for the case; ``at`` is ISO 8601, UTC."""
 
     step: Step
     by: Signer
-    at: str = ""  # the store says when
+    at: str = ""  # set by the store
     text: str = ""  # title, name, note, task or reason
     item: int = 0
     ref: str = ""
@@ -101,7 +101,7 @@ class CaseEvent:
 
 @dataclass(frozen=True, slots=True)
 class CaseItem:
-    """Something in a case, by its reference: `FORMS`."""
+    """An item of a case; `FORMS` lists the forms of ``ref``."""
 
     number: int
     ref: str
@@ -110,7 +110,7 @@ class CaseItem:
 
 @dataclass(frozen=True, slots=True)
 class CaseTask:
-    """What somebody is to do; ``done`` is None while it is open."""
+    """A task; ``done`` is None while it is open."""
 
     number: int
     made: CaseEvent
@@ -119,7 +119,7 @@ class CaseTask:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """What the events of a case say. ``names`` are those whom it is shared with; ``version`` counts its events."""
+    """The state of a case after its events. ``names`` are those it is shared with; ``version`` counts its events."""
 
     case_id: str
     version: int
@@ -142,22 +142,22 @@ class CaseView:
         )
 
     def reviews(self, item: int = 0) -> tuple[tuple[int, CaseEvent], ...]:
-        """Submissions and decisions about an item, 0 the case, oldest first, each with the number of its event."""
+        """Submissions and decisions about an item (0: the case), oldest first, each with the number of its event."""
         return tuple(one for one in self.review if one[1].item == item)
 
     def state(self, item: int = 0) -> str:
-        """How far its sign-off is: draft, submitted, approved, returned or overridden."""
+        """The state of its sign-off: draft, submitted, approved, returned or overridden."""
         reviews = self.reviews(item)
         return str(reviews[-1][1].step) if reviews else DRAFT
 
     def submission(self, item: int = 0) -> int:
-        """The number of the latest submission that waits for a decision, 0 where none does."""
+        """The event number of the submission that waits for a decision; 0 where none waits."""
         reviews = self.reviews(item)
         return reviews[-1][0] if reviews and reviews[-1][1].step is Step.SUBMITTED else 0
 
 
 def case_of(case_id: str, events: Sequence[CaseEvent]) -> CaseView:
-    """The case that these events, at least one, make, the first of which opened it."""
+    """The case after these events; the first event, which must exist, opened it."""
     names: dict[str, None] = {}
     items: dict[int, CaseItem] = {}
     tasks: dict[int, CaseTask] = {}
@@ -190,7 +190,7 @@ def case_of(case_id: str, events: Sequence[CaseEvent]) -> CaseView:
 
 
 def words_of(text: str, what: str, most: int = LONGEST) -> str:
-    """What somebody typed, as it is kept. Raises QuestionError where it is empty or too long."""
+    """Cleaned text that a person typed. Raises QuestionError where it is empty or too long."""
     kept = without_invisible(text).strip()
     kept = " ".join(kept.split()) if most == LONGEST_NAME else kept
     if not 0 < len(kept) <= most:
@@ -207,7 +207,7 @@ def day_of(text: str) -> str:
 
 
 def added(case: CaseView, ref: str, by: Signer, look: Look) -> CaseEvent:
-    """The event that adds what ``ref`` names. Raises RecordError: it is in there, or is not there to be seen."""
+    """The event that adds the item ``ref``. Raises RecordError where it was added before or cannot be seen."""
     ref = ref if ":" in ref else f"record:{ref}"
     if any(one.ref == ref for one in case.items):
         raise RecordError(f"{ref[:80]} is in case {case.case_id} already; submit, note or remove it there")
@@ -217,7 +217,7 @@ def added(case: CaseView, ref: str, by: Signer, look: Look) -> CaseEvent:
 
 
 def done(case: CaseView, number: int, by: Signer) -> CaseEvent:
-    """The event that ends a task. Raises RecordError where there is none, or it has ended."""
+    """The event that completes a task. Raises RecordError where no open task has this number."""
     if not any(one.number == number and not one.done for one in case.tasks):
         still = ", ".join(str(one.number) for one in case.tasks if not one.done) or "none"
         raise RecordError(f"case {case.case_id} has no open task {number}; open are: {still}")

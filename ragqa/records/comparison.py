@@ -1,6 +1,6 @@
-"""Two answers side by side: what of settings, passages, sentences, verdicts, scores and seconds differs. Pure.
+"""Compares two answers: settings, passages, sentences, verdicts, scores and seconds. Pure.
 
-Both are a `View`, of a run or of a stored record; every number is taken from them as it stands, none is computed anew.
+Both answers are a `View` of a run or of a stored record. Every number is taken from them; no score is computed again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ragqa.scoring.repass.explanation import counted, verdict_by_index
 from ragqa.types import Candidate, Passage
 from ragqa.types.scores import Verdict
 
-LISTED = 10  # of each ranking; kept passages are listed whatever their rank
-REWORDED = 0.6  # share of characters in common from which two sentences count as one in other words
+LISTED = 10  # passages of each ranking that are listed; kept passages are always listed
+REWORDED = 0.6  # least ratio of matching characters, in [0, 1], of two sentences that count as reworded
 STAGES = ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring")
 
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """A passage that either keeps or ranks high; a rank is None where the passage is not among the candidates."""
+    """A passage that A or B keeps or ranks high; a rank is None where the passage is not among the candidates."""
 
     passage: Passage
     rank_a: int | None
@@ -33,13 +33,13 @@ class PassageRow:
 
     @property
     def moved(self) -> int | None:
-        """By how many places it stands higher in B; None where one of them does not have it."""
+        """How many ranks higher the passage is in B; None where A or B does not have it."""
         return None if self.rank_a is None or self.rank_b is None else self.rank_a - self.rank_b
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence of one answer, its number from 1, its verdict (None before it has one), whether it is a quotation."""
+    """A sentence of one answer: its number from 1, its verdict (None before scoring), whether it is a quotation."""
 
     number: int
     text: str
@@ -49,7 +49,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class SentenceRow:
-    """A sentence of A beside the one of B that says the same, None where there is none."""
+    """A sentence of A and the matching sentence of B; None where there is none."""
 
     a: Said | None
     b: Said | None
@@ -66,7 +66,7 @@ class SentenceRow:
 
 @dataclass(frozen=True, slots=True)
 class ValueRow:
-    """A number of each, None where there is none; ``digits`` behind the point, ``higher`` is better: 1, worse: -1."""
+    """A number of A and B, None if unknown. ``digits``: its decimals; ``higher``: 1 if more is better, -1 if worse."""
 
     name: str
     a: float | None
@@ -76,13 +76,13 @@ class ValueRow:
 
     @property
     def change(self) -> float | None:
-        """What B has more than A."""
+        """B minus A."""
         return None if self.a is None or self.b is None else self.b - self.a
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """A and B; ``words`` say in sentences what came of the differences."""
+    """The comparison of A and B; ``words`` summarise it in sentences."""
 
     differs: tuple[Difference, ...]
     words: tuple[str, ...]
@@ -94,7 +94,7 @@ class SideBySide:
 
 
 def compare(a: View, b: View) -> SideBySide:
-    """What differs. Of an unfinished view what it has so far; each in its own RePASs mode."""
+    """Compares two views, each in its own RePASs mode; an unfinished view with what it has so far."""
     found = [shown(view, view.config.scoring.mode) for view in (a, b)]
     sentences, passages = _sentences(a, b, *found), _passages(a, b)
     scores = _scores(a, b, *found)
@@ -133,7 +133,10 @@ def _candidates(view: View) -> dict[str, Candidate]:
 
 
 def _passages(a: View, b: View) -> tuple[PassageRow, ...]:
-    """Those kept by either and the best of each, by their better rank. Of two corpora none is the same passage."""
+    """Passages that A or B keeps or ranks among the best, by their better rank.
+
+    Passages of different corpora are never the same passage.
+    """
     apart = a.config.index != b.config.index
     ones = {("a" if apart else "", name): one for name, one in _candidates(a).items()}
     others = {("b" if apart else "", name): one for name, one in _candidates(b).items()}
@@ -156,7 +159,7 @@ def _said(view: View, found: Shown) -> list[Said]:
 
 
 def _sentences(a: View, b: View, found_a: Shown, found_b: Shown) -> tuple[SentenceRow, ...]:
-    """Equal sentences are paired first, then the most alike ones; rows stand in the order of A, then the rest of B."""
+    """Pairs equal sentences, then the most similar ones; rows are in the order of A, then the rest of B."""
     left, right = _said(a, found_a), _said(b, found_b)
     pairs: dict[int, Said] = {}
     free = list(right)

@@ -1,4 +1,4 @@
-"""One place of records and cases: its schema, transactions that wait for a server, and who looks into it."""
+"""The database of records and cases: its schema, transactions that wait for a server, and the reader's view."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ragqa.records.reader import RecordReader
 
 PAUSE_SECONDS: Final = 0.25  # between attempts at a server that is away
 
-# The schema, forward: a store of version n has the first n of these. None is ever changed, only added to. The first
-# two are in stores of before there were versions.
+# Schema migrations: a store of version n has run the first n of these. They are only appended to, never changed. The
+# first two use IF NOT EXISTS because stores from before version numbers have their tables.
 MIGRATIONS: Final = (
     """
 CREATE TABLE IF NOT EXISTS records (
@@ -62,10 +62,10 @@ _T = TypeVar("_T")
 
 
 class Database:
-    """What the stores of one place share; safe between threads, processes and, with a server, machines.
+    """The base of the stores of one place; safe between threads, processes and, with a server, machines.
 
-    Every method raises RecordError where the place cannot be used. While a server is away what is stored waits for it
-    for ``patience`` seconds and is tried again; what is read does not wait.
+    Every method raises RecordError where the place cannot be used. While a server is away, writes are tried again for
+    ``patience`` seconds; reads fail at once.
     """
 
     def __init__(self, place: Place, reader: RecordReader | None = None, patience: float = PATIENCE_SECONDS) -> None:
@@ -76,7 +76,7 @@ class Database:
         self._patience = patience
 
     def seen_by(self, reader: RecordReader) -> Self:
-        """The same place as this reader sees it."""
+        """The same place, restricted to what this reader may see."""
         store = type(self)(self.place, reader, self._patience)
         store._ready = self._ready
         return store
@@ -86,7 +86,7 @@ class Database:
         return rows
 
     def _patiently(self, work: Callable[[Execute], _T]) -> _T:
-        """`_once`, again while the server is away. What ``work`` does twice must be as if done once."""
+        """Runs `_once`, and again while the server is away; ``work`` must be idempotent."""
         until = time.monotonic() + self._patience
         while True:
             try:
@@ -97,7 +97,7 @@ class Database:
             time.sleep(PAUSE_SECONDS)
 
     def _once(self, work: Callable[[Execute], _T]) -> _T:
-        """What ``work`` gives in one transaction of a store that has today's schema."""
+        """Runs ``work`` in one transaction, after migrating the schema if necessary."""
         if not self._ready:
             self._migrate()
             self._ready = True
@@ -109,7 +109,7 @@ class Database:
             raise
 
     def _migrate(self) -> None:
-        """Brings the schema forward. Raises RecordError where a later ragqa has."""
+        """Migrates the schema. Raises RecordError where a later ragqa has migrated it further."""
         with self._engine.transaction(alone=True) as execute:
             execute(self._engine.own(_VERSION))
             version = execute("SELECT max(version) FROM store_version").fetchone()[0] or 0

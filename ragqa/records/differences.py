@@ -1,4 +1,4 @@
-"""What two settings differ in, by name and in words: a preset and what was moved since, A and B, a record and today."""
+"""The differences between two configurations, by name and in words: preset and changes, A and B, record and today."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CORPUS, RANKING, FILTER, WRITER, SCORES = "corpus", "ranking", "filter", "writer
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting that is not the same: ``name`` is what the page calls it, ``part`` what it decides."""
+    """One setting that differs: ``name`` is its label on the page, ``part`` the part of the pipeline it affects."""
 
     part: str
     name: str
@@ -27,10 +27,10 @@ class Difference:
 
 
 def differences(a: Config, b: Config) -> tuple[Difference, ...]:
-    """Every setting that decides an answer and is not the same, in the order of the work.
+    """Every setting that affects an answer and differs, in the order of the pipeline.
 
-    What has no effect on both is left out: depth and weight of no reranker, the options of another generator, weights
-    under reciprocal ranks beside their names.
+    Settings without effect on either side are left out: depth and weight without a reranker, options of another
+    generator, and the values of weights under reciprocal rank fusion.
     """
     rows = (
         _one(CORPUS, "Corpus", a.index, b.index),
@@ -71,7 +71,7 @@ def _weights(a: FusionConfig, b: FusionConfig) -> list[Difference | None]:
 
 
 def writer_model(generation: GenerationConfig) -> str:
-    """The language model that this generator asks, "" where it asks none."""
+    """The language model of this generator; "" where it needs none."""
     if not registry.needs_language_model(generation.generator):
         return ""
     return generation.local_model or generation.model

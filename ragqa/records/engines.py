@@ -1,7 +1,7 @@
-"""Where records are kept: a SQLite file, or a PostgreSQL server. Transactions, and what their errors mean.
+"""The engines of records, a SQLite file or a PostgreSQL server: transactions and the translation of their errors.
 
-The statements of `ragqa.records.store` are the same for both: marks are ``?``, and what is there already is met by
-``ON CONFLICT``. What differs stands here.
+The statements of `ragqa.records.store` are the same for both: placeholders are ``?``, and ``ON CONFLICT``
+handles existing rows. The differences are in this module.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from typing import Any, Final, TypeAlias
 from ragqa.errors import ConfigError, RecordError
 from ragqa.infra.disk_cache import use_wal
 
-PATIENCE_SECONDS: Final = 30.0  # for other processes' transactions in a file, and to store what a server is away for
-CONNECT_SECONDS: Final = 5  # for a server to take a connection
-UNANSWERED_MS: Final = 20_000  # after which a network that acknowledges nothing is given up
-_LOCK: Final = 0x7261677161  # "ragqa", of PostgreSQL's advisory locks
+PATIENCE_SECONDS: Final = 30.0  # to wait for other processes' transactions, or for a server that is away
+CONNECT_SECONDS: Final = 5  # to wait for a server to accept a connection
+UNANSWERED_MS: Final = 20_000  # after which a connection without acknowledgements is given up
+_LOCK: Final = 0x7261677161  # the key "ragqa" of a PostgreSQL advisory lock
 
 Place: TypeAlias = Path | str  # a file, or postgresql://USER:PASSWORD@HOST/DATABASE
-Execute: TypeAlias = Callable[..., Any]  # a statement and its values to a cursor
+Execute: TypeAlias = Callable[..., Any]  # called with a statement and its values; returns a cursor
 
 
 class AwayError(RecordError):
-    """The server cannot be reached, or went away before it acknowledged: the same may work again soon."""
+    """The server cannot be reached, or went away before it acknowledged; the same call may succeed later."""
 
 
 RecordEngine: TypeAlias = "SqliteEngine | PostgresEngine"
 
 
 def engine_of(place: Place) -> RecordEngine:
-    """The engine of a file or an address. Raises ConfigError where an address cannot be understood."""
+    """The engine for a file or an address. Raises ConfigError for an invalid address."""
     return PostgresEngine(place) if isinstance(place, str) else SqliteEngine(place)
 
 
 class SqliteEngine:
-    """One file, in the write-ahead log. ``name`` is what messages may call it."""
+    """One file with a write-ahead log. ``name`` is its name in messages."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -46,9 +46,9 @@ class SqliteEngine:
 
     @contextmanager
     def transaction(self, *, alone: bool = False) -> Iterator[Execute]:
-        """A connection of its own in one transaction, ``alone`` where no other process may be making tables.
+        """A new connection in one transaction; with ``alone`` no other process can create tables meanwhile.
 
-        Raises RecordError, of which AwayError may be tried again.
+        Raises RecordError; after its subclass AwayError the call may be tried again.
         """
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class SqliteEngine:
             raise RecordError(msg) from error
 
     def own(self, schema: str) -> str:
-        """A statement that makes a table, in this engine's words for its types."""
+        """A statement that creates a table, with this engine's column types."""
         return schema + " STRICT"
 
     def field(self, *path: str) -> str:
@@ -75,20 +75,20 @@ _WORD: Final = r"(?:[^@:/?#\s%]|%(?!00)[0-9A-Fa-f]{2})"
 _ADDRESS: Final = re.compile(
     rf"postgres(?:ql)?://(?:{_WORD}+(?::{_WORD}*)?@)?(?P<where>[^@/?#\s%]*/[^@/?#\s%]+)(?:\?[^#\s@]*)?"
 )
-_RETRIED: Final = ("", "08", "53", "57", "25006")  # away; full; stopped or starting; not the primary any more
-_REFUSED: Final = ("password", "pg_hba", "authentication", "does not exist")  # at connecting libpq gives words alone
+_RETRIED: Final = ("", "08", "53", "57", "25006")  # away; full; stopped or starting; no longer the primary
+_REFUSED: Final = ("password", "pg_hba", "authentication", "does not exist")  # libpq gives no code when connecting
 
 
 class PostgresEngine:
     """One database of a server, through psycopg.
 
-    A connection a transaction, as with a file: none is held while nothing is stored, none is stale when the server has
-    been started again, and one that is frozen takes none.
+    Each transaction has its own connection, as with a file. So no connection is held while nothing is stored, none is
+    stale after a restart of the server, and a suspended process holds none.
     """
 
     def __init__(self, address: str) -> None:
         match = _ADDRESS.fullmatch(address)
-        if not match:  # of the address nothing is told, since nobody can say where in it the password is
+        if not match:  # the message does not quote the address: its password cannot be located
             raise ConfigError(
                 "RAGQA_RECORDS: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else; write "
                 "special characters of the password as %40 and so on, or keep it in PGPASSFILE or PGPASSWORD"
@@ -104,7 +104,7 @@ class PostgresEngine:
 
     @contextmanager
     def transaction(self, *, alone: bool = False) -> Iterator[Execute]:
-        """Psycopg's own errors come out as RecordError; a commit that was not acknowledged is one, too."""
+        """As `SqliteEngine.transaction`; a commit without acknowledgement also raises RecordError."""
         psycopg = self._psycopg
         try:
             with psycopg.connect(
@@ -114,7 +114,7 @@ class PostgresEngine:
                     connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 yield lambda statement, values=(): connection.execute(statement.replace("?", "%s"), values)
         except psycopg.Error as error:
-            raise self._told(error) from None  # its text may repeat what the address says
+            raise self._told(error) from None  # the text of the error may quote the address
 
     def _told(self, error: Exception) -> RecordError:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -127,13 +127,13 @@ class PostgresEngine:
             if not any(refusal in words for refusal in _REFUSED):
                 return AwayError(f"the record server {self.name} is unreachable: {words}; try again later")
         elif not state:
-            words = "the address has something that libpq does not understand"  # it would quote it
+            words = "the address has something that libpq does not understand"  # libpq's own text would quote it
         return RecordError(
             f"the record server {self.name} denies access: {words}; correct RAGQA_RECORDS or its permissions"
         )
 
     def own(self, schema: str) -> str:
-        """As SQLite: numbers of eight bytes, texts ordered by their bytes."""
+        """As in SQLite, with numbers of eight bytes and texts ordered by their bytes."""
         return schema.replace("TEXT", 'TEXT COLLATE "C"').replace("REAL", "DOUBLE PRECISION")
 
     def field(self, *path: str) -> str:

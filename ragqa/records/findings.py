@@ -1,4 +1,4 @@
-"""A checked text as a list: each of its sentences with its verdict and rule, then the duties that it misses. Pure."""
+"""The findings of a check: each sentence with its verdict and rule, then the missing duties. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WORST: Final = (Cover.IN_CONFLICT, Cover.IN_PART, Cover.NOT_COVERED)
 class Finding:
     """A sentence of the text, or a duty that it misses.
 
-    ``rule`` is where the words stand that decided, or that come nearest; ``is_near`` of a duty: a sentence of the text
-    rests on its rule or comes nearest to it.
+    ``rule`` is the passage with the deciding words, or with the nearest ones. ``is_near`` says of a duty whether its
+    rule is also the ``rule`` of a sentence.
     """
 
     kind: str  # "sentence", "duty" or "recommendation"
@@ -39,10 +39,10 @@ class Finding:
 
 
 def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None) -> tuple[Finding, ...]:
-    """The sentences in their order, then the duties: those that the text conflicts with, misses in part, misses whole.
+    """The sentences in order, then the duties that the text contradicts, covers in part, or does not cover.
 
     Recommendations follow the duties, in the same order.
-    ``notes`` are what readers said of sentences, by index.
+    ``notes`` are readers' notes on sentences, by index.
     """
     if view.answer is None or view.selection is None:
         return ()
@@ -57,7 +57,7 @@ def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None
         rule = passages[premise.passage_index] if premise else None
         reason, note = verdict.reason if verdict else "", (notes or {}).get(index, "")
         named = re.search(r"\[(\d+)\]", reason)
-        if verdict and verdict.deciding is None and named and premise:  # the verifier's nearest, not the raw maximum's
+        if verdict and verdict.deciding is None and named and premise:  # the verifier's nearest passage, by its reason
             rule = passages[int(named[1]) - 1]
             premise = premise if rule.passage_id == premise.passage_id else None
         sentences.append(Finding("sentence", index, sentence.text, known.get(index), reason, rule, premise, note))
@@ -87,7 +87,7 @@ def _urgency(one: Finding) -> tuple[bool, bool, int]:
 
 
 def findings_csv(findings: tuple[Finding, ...]) -> str:
-    """The findings as CSV with a head, a row each; no cell is a formula to a spreadsheet."""
+    """The findings as CSV with a head row; cells are escaped so that no spreadsheet reads a formula."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(_HEADS)

@@ -1,7 +1,7 @@
-"""A memo for the file: question, answer, verdicts, the rules word for word, what is left open, the review. Pure.
+"""A memo for the file: question, answer, verdicts, rules word for word, open points, the review page. Pure.
 
 `memo_of` makes one document of stored records; `ragqa.records.memo_files` writes it as Markdown, HTML, DOCX and PDF.
-Every `Quotation` is the whole text of a passage as its corpus has it.
+Every `Quotation` is the whole unchanged text of a passage.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REVIEW: Final = ("Reviewed by", "Date", "Decision", "Remarks")
 
 @dataclass(frozen=True, slots=True)
 class MemoSection:
-    """A heading of level 1 or 2; ``new_page`` where it begins one."""
+    """A heading of level 1 or 2; with ``new_page`` it begins a page."""
 
     text: str
     level: int = 2
@@ -47,7 +47,7 @@ class MemoSection:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Running text; what ``is_strong`` is seen first."""
+    """Running text; with ``is_strong`` in bold."""
 
     text: str
     is_strong: bool = False
@@ -55,14 +55,14 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A list, a point each."""
+    """A bulleted list."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Words of a source as it has them; ``source`` says where they stand."""
+    """A word-for-word quotation; ``source`` says where it stands."""
 
     text: str
     source: str
@@ -70,9 +70,9 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table: ``heads`` (none: it has no head), as many cells in each row; ``widths`` are shares that add up to 100.
+    """A table: ``heads`` (empty: no head row), rows of equal length, ``widths`` in percent of the line.
 
-    ``is_form``: its empty cells are filled in by hand and have room for it.
+    With ``is_form`` its cells have room to be filled in by hand.
     """
 
     heads: tuple[str, ...]
@@ -86,16 +86,16 @@ Block: TypeAlias = MemoSection | Paragraph | Points | Quotation | Grid
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """A document, from its title down."""
+    """A document: its title and blocks."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
 def memo_of(records: Sequence[AnswerRecord], title: str = "", signed: Sequence[SignOff] = ()) -> Memo:
-    """The memo on these records, at least one, in their order; without a ``title`` it has the first question's.
+    """The memo on these records (at least one), in order; the default title is that of the first question.
 
-    ``signed`` are the decisions that stand on them, for the reviewer's page.
+    ``signed`` are the decisions on them, for the review page.
     """
     parts = [
         block for n, record in enumerate(records, 1) for block in _answer(record, f" {n}" if len(records) > 1 else "")
@@ -113,7 +113,7 @@ def memo_of(records: Sequence[AnswerRecord], title: str = "", signed: Sequence[S
 
 
 def review_page(signed: Sequence[SignOff] = ()) -> Iterable[Block]:
-    """The last page: the decisions that stand, and room for one by hand."""
+    """The last page: the decisions so far, and a form for a decision by hand."""
     yield MemoSection("Review", 1, new_page=True)
     yield from _signed(signed)
     yield Grid((), tuple((name, "") for name in _REVIEW), (30, 70), is_form=True)
@@ -132,7 +132,7 @@ def _decision(one: SignOff) -> tuple[str, ...]:
 
 
 def trust_line(view: View, found: Shown) -> str:
-    """In one line how many sentences have which mark, what else is known of the answer, and RePASs."""
+    """One line: the number of sentences with each mark, further facts on the answer, and RePASs."""
     if view.answer is None:
         return ""
     repass = found.evaluation.repass if found.evaluation and not view.answer.is_refusal else None
@@ -141,12 +141,12 @@ def trust_line(view: View, found: Shown) -> str:
 
 
 def trust_marks(found: Shown) -> tuple[str, ...]:
-    """How many sentences have which mark."""
+    """The number of sentences with each mark, in words."""
     return tuple(counted_mark(mark, n) for mark, n in Counter(_marks(found).values()).items())
 
 
 def rules_of(view: View, found: Shown) -> tuple[tuple[Passage, ...], ...]:
-    """For each sentence of the answer the passages that it cites, of a checked text the one that decided on it."""
+    """For each sentence of an answer the passages that it cites; for one of a checked text the deciding passage."""
     if view.answer is None or view.selection is None:
         return ()
     passages, checks = view.selection.passages, found.explanation.citations if found.explanation else ()
@@ -202,7 +202,7 @@ def _answer(record: AnswerRecord, number: str) -> Iterable[Block]:
         Points(missing)
         if missing
         else Paragraph(
-            "Every sentence was looked for." if is_check else "No part of the question is without an answer."
+            "Every sentence was searched for." if is_check else "No part of the question is without an answer."
         )
     )
     yield from _rules(view, found, sentences)
@@ -227,7 +227,7 @@ def _rows(view: View, found: Shown, sentences: Sequence[Finding]) -> Iterable[tu
 
 
 def _named(one: Finding, cited: Sequence[Passage], judged: SentenceVerdict | None, *, is_check: bool) -> str:
-    """The rules of a sentence by their short names; what no rule decided has the nearest one, and says so."""
+    """The short names of a sentence's rules; where no rule decided, the nearest one, marked as such."""
     is_near = judged is not None and judged.deciding is None
     if cited and not (is_check and is_near):
         return "; ".join(map(short_name, cited))
@@ -235,7 +235,7 @@ def _named(one: Finding, cited: Sequence[Passage], judged: SentenceVerdict | Non
 
 
 def _rules(view: View, found: Shown, sentences: Sequence[Finding]) -> Iterable[Block]:
-    """The rules that sentences rest on or are held against, whole, each once."""
+    """The full text of each rule that a sentence rests on or was compared with, each once."""
     named = [passage for cited in rules_of(view, found) for passage in cited]
     named += [one.rule for one in sentences if one.rule and one.verdict is not Verdict.SUPPORTED]
     yield MemoSection("Rules, word for word")
@@ -255,13 +255,13 @@ def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Blo
         )
         yield Grid(("Duty", "Verdict", "Rule", "Reason"), tuple(rows), (43, 14, 18, 25))
     elif not view.scored or weak_match(view.rankings) is not None:
-        yield Paragraph("Not looked for: the corpus may not speak of this." if view.scored else "Not scored.")
+        yield Paragraph("Not checked: the corpus may not cover this subject." if view.scored else "Not scored.")
     else:
         yield Paragraph("None of the duties in the kept passages." if found.obligations else "The passages hold none.")
 
 
 def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
-    """Versions, fingerprints and the settings that had an effect, a row each."""
+    """(name, value) rows: versions, fingerprints and the settings that had an effect."""
     manifest, config = record.manifest, Config(**{one.name: getattr(record, one.name) for one in fields(Config)})
     values = values_by_key(config)
     rows = {

@@ -1,6 +1,6 @@
-"""A memo as a file: Markdown, HTML, DOCX in the styles of a template, PDF by LibreOffice where that is installed.
+"""Writes a memo as Markdown, HTML, DOCX (in a template's styles), or PDF by LibreOffice where that is installed.
 
-Text is written as text and nothing else: no word of a corpus, a question or a model becomes a link, a field or markup.
+All text is escaped: no word of a corpus, a question or a model becomes a link, a field or markup.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ragqa.infra.files import replacing
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, Quotation
 from ragqa.records.words import cut
 
-_ALIVE: Final = re.compile(r"[\\`*_\[\]<>|~&$@]|:(?=//)|(?<=[wW]{3})\.")  # the last two: of addresses
+_ALIVE: Final = re.compile(r"[\\`*_\[\]<>|~&$@]|:(?=//)|(?<=[wW]{3})\.")  # the last two prevent links
 _AT_BEGIN: Final = re.compile(r"\A(\d*)([#+=.)-])")
-PDF_SECONDS: Final = 180  # that LibreOffice has
-_LONGEST_PROPERTY: Final = 200  # characters of a title that Office keeps beside the text
+PDF_SECONDS: Final = 180  # the time limit of LibreOffice
+_LONGEST_PROPERTY: Final = 200  # characters of the title property of an Office document
 _STYLE: Final = (
     "body{font:11pt/1.45 Georgia,serif;max-width:48em;margin:2em auto;padding:0 1em}h1,h2,h3,th{font-family:sans-serif}"
     "table{border-collapse:collapse;width:100%}td,th{border:1px solid #999;padding:.3em .5em;text-align:left;"
@@ -36,17 +36,17 @@ _STYLE: Final = (
 
 
 def write_memo(memo: Memo, path: Path, template: Path | None = None) -> None:
-    """Writes the memo as what the name of the file says. Raises as `memo_bytes`; OSError where it cannot be written."""
+    """Writes the memo in the format of the file's suffix. Raises as `memo_bytes`, and OSError."""
     data = memo_bytes(memo, path.suffix.lower(), template)
     with replacing(path) as beside:
         beside.write_bytes(data)
 
 
 def memo_bytes(memo: Memo, kind: str, template: Path | None = None) -> bytes:
-    """The memo as ``.md``, ``.html``, ``.docx`` or ``.pdf``; ``template`` is a DOCX whose styles and page it takes.
+    """The memo as ``.md``, ``.html``, ``.docx`` or ``.pdf``; ``template`` is a DOCX file that gives styles and page.
 
-    Raises ConfigError: another kind, a template where none is used or that cannot be read, a PDF without LibreOffice.
-    Raises RecordError where LibreOffice makes none.
+    Raises ConfigError for another suffix, for a template that is not used or cannot be read, and where LibreOffice is
+    not installed. Raises RecordError where LibreOffice makes no PDF.
     """
     if kind not in FORMATS:
         msg = f"expected a file that ends in {', '.join(FORMATS)}, found {kind or 'no ending'!r}; name another"
@@ -83,12 +83,12 @@ def _markdown_block(block: Block) -> str:
 
 
 def _line(text: str) -> str:
-    """The text on one line, as it is: a mark that Markdown would read has a backslash before it."""
+    """The text on one line, with Markdown's marks escaped by backslashes."""
     return _AT_BEGIN.sub(r"\1\\\2", _ALIVE.sub(r"\\\g<0>", " ".join(text.split())))
 
 
 def _lines(text: str, between: str) -> str:
-    """Each of its lines, with what makes a break in Markdown between them."""
+    """The text's lines, escaped and joined by ``between``, a line break in Markdown."""
     return between.join(_line(line) for line in text.split("\n") if line.strip())
 
 
@@ -144,7 +144,7 @@ def _docx(memo: Memo, template: Path | None) -> bytes:
     try:
         document = Document(str(template) if template else None)
     except (PackageNotFoundError, ValueError, KeyError, OSError) as error:
-        msg = f"expected a Word document (.docx) as the template, found {template}, which is none; save it as .docx"
+        msg = f"expected a Word document (.docx) as the template, found {template}; save it as .docx"
         raise ConfigError(msg) from error
     page = document.sections[-1]
     if template is None:
@@ -164,7 +164,7 @@ def _docx(memo: Memo, template: Path | None) -> bytes:
 
 
 class _Docx:
-    """Adds blocks to a document of python-docx, in its styles as far as it has them; ``width`` of a line in EMU."""
+    """Adds blocks to a python-docx document, in its styles where they exist; ``width`` is that of a line, in EMU."""
 
     def __init__(self, document: Any, width: int) -> None:  # noqa: ANN401 - python-docx has no types
         from docx.enum.style import WD_STYLE_TYPE
@@ -174,13 +174,13 @@ class _Docx:
         self._of_text, self._of_table = WD_STYLE_TYPE.PARAGRAPH, WD_STYLE_TYPE.TABLE
 
     def words(self, text: str, style: str = "Normal", *, bold: bool = False) -> Any:  # noqa: ANN401
-        """A paragraph of this style, or of the document's own where it has none of that name."""
+        """Adds a paragraph in this style, or in the default style where the document does not have it."""
         paragraph = self._document.add_paragraph(style=style if (self._of_text, style) in self._styles else None)
         paragraph.add_run(writable(text)).bold = bold or None
         return paragraph
 
     def add(self, block: Block) -> None:
-        """What this block says, at the end of the document."""
+        """Adds this block at the end of the document."""
         match block:
             case MemoSection(text, level, new_page):
                 self.words(text, f"Heading {level}").paragraph_format.page_break_before = new_page or None
@@ -214,9 +214,9 @@ class _Docx:
                 cell.paragraphs[0].add_run(writable(text)).bold = (cells is grid.heads) or None
             properties = row._tr.get_or_add_trPr()
             properties.append(OxmlElement("w:cantSplit"))
-            if cells is grid.heads:  # it stands on top of every page
+            if cells is grid.heads:  # repeated at the top of every page
                 properties.append(OxmlElement("w:tblHeader"))
-        self._document.add_paragraph()  # or the next table would be one with this
+        self._document.add_paragraph()  # else Word would join the next table to this one
 
 
 def _pdf(memo: Memo, template: Path | None) -> bytes:
@@ -231,7 +231,7 @@ def _pdf(memo: Memo, template: Path | None) -> bytes:
         source.write_bytes(_docx(memo, template))
         command = [office, f"-env:UserInstallation={profile}", "--headless", "--convert-to", "pdf", "--outdir", folder]
         try:
-            done = subprocess.run(  # noqa: S603 - our own words
+            done = subprocess.run(  # noqa: S603 - no text of others in the command
                 [*command, str(source)], capture_output=True, timeout=PDF_SECONDS, check=False
             )
             return source.with_suffix(".pdf").read_bytes()

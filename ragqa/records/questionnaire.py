@@ -1,6 +1,6 @@
-"""A questionnaire: a column of questions in an XLSX or CSV file, and beside it what was answered, row by row.
+"""A questionnaire: an XLSX or CSV file with a column of questions, to which the answers are added row by row.
 
-The answers go into another file, which is whole after each row; begun again, what it has is not asked again.
+The answers go into another file, which is complete after each row. After a restart, answered rows are not asked again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ HEADS: Final = tuple(
     f"ragqa {name}" for name in ("result", "answer", "rules", "verdicts", "confidence", "RePASs", "record")
 )
 QUESTION: Final = "question"
-HEAD_ROWS: Final = 20  # in which the heads of the columns are looked for
-_WIDE: Final = 60  # characters, the column of answers in a workbook; others a third
+HEAD_ROWS: Final = 20  # rows in which the head of the question column is searched
+_WIDE: Final = 60  # width in characters of the answer column in a workbook; other columns have a third
 
 
 def reply(view: View) -> tuple[Value, ...]:
-    """What stands beside a question that was answered, in the order of `HEADS`.
+    """The cells for an answered question, in the order of `HEADS`.
 
-    Confidence is the lowest calibrated probability of its verdicts, in [0, 1]: empty where rules decided them all.
+    Confidence is the lowest calibrated probability of its verdicts, in [0, 1]; empty where rules decided all of them.
     """
     found = shown(view, view.config.scoring.mode)
     result, _ = headline(view, found)
@@ -52,7 +52,7 @@ def reply(view: View) -> tuple[Value, ...]:
 
 
 def failure(error: Exception) -> tuple[Value, ...]:
-    """What stands beside a question that could not be answered: why. It has no record, and is asked again."""
+    """The cells for a question that failed, with the reason. Without a record it is asked again in the next run."""
     return (f"Failed: {error}", *[""] * (len(HEADS) - 1))
 
 
@@ -60,11 +60,11 @@ _Sheet: TypeAlias = "_Csv | _Book"
 
 
 class Questionnaire:
-    """The rows of a file and their answers so far. Not to be used by two processes on one ``out``.
+    """The rows of a file and their answers so far. Only one process may use it on one ``out``.
 
-    The questions stand below the head ``column``, without one below "question". What else is in the file is copied; of
-    ``out``, where it exists, the answers of rows whose question is the same. Raises QuestionError for a file that
-    cannot be read or has no such head, ConfigError where ``out`` is another kind of file or holds something else.
+    The questions are below the head ``column``, by default "question". The rest of the file is copied. Where ``out``
+    exists, its answers are kept for rows with the same question. Raises QuestionError for a file that cannot be read or
+    has no such head, ConfigError where ``out`` has another suffix or holds something else.
     """
 
     def __init__(self, file: Path, out: Path, column: str = "") -> None:
@@ -83,22 +83,22 @@ class Questionnaire:
 
     @property
     def questions(self) -> dict[int, str]:
-        """The question of each row that has one, by the row's number from 1."""
+        """The questions by row number, counted from 1."""
         rows = range(self._head + 1, self._sheet.n_rows + 1)
         return {row: text for row in rows if (text := self._sheet.text(row, self._column).strip())}
 
     @property
     def waiting(self) -> dict[int, str]:
-        """Those that have no answer yet."""
+        """The questions that have no answer yet."""
         return {row: text for row, text in self.questions.items() if not self._sheet.text(row, self._own[-1])}
 
     def put(self, row: int, values: Sequence[Value]) -> None:
-        """Writes these values, in the order of `HEADS`, into a row; they are in the file when this returns."""
+        """Writes these values, in the order of `HEADS`, into a row and saves the file."""
         self._sheet.put(row, dict(zip(self._own, values, strict=True)))
         self.save()
 
     def save(self) -> None:
-        """Puts the file as it stands in the place of the one before."""
+        """Replaces the file ``out`` as a whole."""
         with replacing(self._out) as beside:
             self._sheet.save(beside)
 
@@ -127,7 +127,7 @@ def _opened(file: Path, head: str) -> _Sheet:
 
 
 def _place_of(sheet: _Sheet, head: str, name: str) -> tuple[int, int]:
-    """Row and column of the head with these words. Raises QuestionError."""
+    """(row, column) of the cell with this head, from 1. Raises QuestionError."""
     rows = range(1, min(sheet.n_rows, HEAD_ROWS) + 1)
     columns, wanted = range(1, sheet.n_columns + 1), head.strip().casefold()
     for row in rows:
@@ -141,9 +141,9 @@ def _place_of(sheet: _Sheet, head: str, name: str) -> tuple[int, int]:
 
 
 class _Csv:
-    """A CSV file, written as it was read: the same delimiter and byte order mark, UTF-8.
+    """A CSV file, written in UTF-8 with the delimiter and byte order mark that it was read with.
 
-    Rows and columns are counted from 1; what is not there is "". No cell that is put in is a formula.
+    Rows and columns are counted from 1; a missing cell is "". Added cells are escaped so that none is a formula.
     """
 
     def __init__(self, file: Path, _: str) -> None:
@@ -174,7 +174,7 @@ class _Csv:
 
 
 class _Book:
-    """The first sheet of a workbook that has the head of the questions, or else the first; the others stay."""
+    """The first sheet of a workbook with the head of the questions, else the first; other sheets stay unchanged."""
 
     def __init__(self, file: Path, head: str) -> None:
         try:
@@ -191,7 +191,7 @@ class _Book:
 
     def value(self, row: int, column: int) -> Value:
         found = self._computed.cell(row, column).value
-        if found is None:  # of a formula that no program has computed, the formula
+        if found is None:  # a formula that no program has computed: the formula itself
             found = self._sheet.cell(row, column).value
         return found if isinstance(found, int | float) else "" if found is None else str(found)
 

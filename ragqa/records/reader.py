@@ -1,4 +1,4 @@
-"""Who looks into a store of records, and which rows that shows, as SQL."""
+"""The person who reads a store of records, and the rows that they may see, as SQL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ NONE: Final = "1 = 0"
 
 @dataclass(frozen=True, slots=True)
 class RecordReader:
-    """Who looks into a store. ``names`` are what a record may be shared with, ``hidden`` corpora not theirs to read.
+    """The person who reads a store. Records are shared with ``names``; ``hidden`` are corpora they may not read.
 
-    ``refused`` is told of every id that was asked for and not found or not shown. ``everything``: all is shown.
+    ``refused`` is called with every requested id that is missing or not theirs to see. With ``everything`` they see all
+    records.
     """
 
     author: str
@@ -22,10 +23,10 @@ class RecordReader:
     hidden: frozenset[str]
     refused: Callable[[str], None]
     everything: bool = False
-    opened: Callable[[str], None] | None = None  # is told of every record that is read
+    opened: Callable[[str], None] | None = None  # called with the id of every record that is read
 
     def condition(self) -> tuple[str, tuple[str, ...]]:
-        """SQL that holds of the rows of ``records`` that are shown, and its values."""
+        """The SQL condition for the rows of ``records`` that they may see, and its values."""
         if self.everything:
             return ALL, ()
         names, hidden = sorted(self.names), sorted(self.hidden)
@@ -35,5 +36,5 @@ class RecordReader:
 
 
 def marks(values: Sequence[str]) -> str:
-    """A mark for each of these values."""
+    """A placeholder for each of these values, separated by commas."""
     return ",".join("?" * len(values))

@@ -1,4 +1,4 @@
-"""Answer records: all that explains an answer and repeats it, as JSON; `ragqa.records.store` keeps them."""
+"""Answer records: everything needed to explain and repeat an answer, as JSON; `ragqa.records.store` keeps them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ragqa.types.events.generation import TraceEvent
 from ragqa.types.events.scoring import Relevance, Scored
 from ragqa.types.scores import Verdict
 
-# The form in which records are written. Earlier ones: 5 knew no sub-questions, 4 no reranking, 3 no trace of how an
-# answer was written, 2 two rankings and one weight, 1 one NLI model for both uses.
+# The version in which records are written. Version 5 had no sub-questions, 4 no reranking, 3 no trace of how an answer
+# was written, 2 only two rankings with one weight, 1 only one NLI model for both uses.
 SCHEMA_VERSION = 6
 
 
 def current_version(record: object) -> object:
-    """A record of an older version in the form of this one; anything else as it is."""
+    """A record of an older version, converted to this version; anything else unchanged."""
     if isinstance(record, dict) and record.get("schema_version") == 1:
         record = _with_version_2(record)
     if isinstance(record, dict) and record.get("schema_version") == 2:
@@ -66,7 +66,7 @@ def _with_two_models(evaluation: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RankingEntry:
-    """A retriever's ranking by reference: (passage_id, raw score), best first; the rest as in `ragqa.types.Ranking`.
+    """A ranking by reference: (passage_id, raw score), best first; other fields as in `ragqa.types.Ranking`.
 
     ``notes`` hold (note, via) of the hits that have one, by passage_id.
     """
@@ -78,13 +78,13 @@ class RankingEntry:
     notes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def hit(self, passage: Passage, score: float) -> ScoredPassage:
-        """The hit as the retriever gave it."""
+        """The hit, as the retriever gave it."""
         return ScoredPassage(passage, score, (), (), *self.notes.get(passage.passage_id, ("", "")))
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateEntry:
-    """What filtering decided about one candidate; see `ragqa.types.Candidate`."""
+    """The decision of the filter on one candidate; see `ragqa.types.Candidate`."""
 
     passage_id: str
     rank: int
@@ -96,7 +96,7 @@ class CandidateEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a reader says of the verdict on sentence ``index``: what it should be, and why; ``at`` is ISO 8601, UTC."""
+    """A reader's correction of the verdict on sentence ``index``, with the reason; ``at`` is ISO 8601, UTC."""
 
     index: int
     verdict: Verdict
@@ -106,15 +106,15 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """One question with all that followed from it. Only the API key is left out.
+    """One question with everything that followed from it, except the API key.
 
-    ``fuse`` of `ranked` under ``fusion``, where ``reranking`` names a model ``rerank`` by ``reranker_scores`` (raw, by
-    passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again while the
-    rules are those of its day; where they are not, ``candidates`` counts. Re-scoring ``answer`` against ``kept`` with
-    the same ``models`` gives ``scored`` again. ``trace`` is what LOC, VRR or a fan-out did, in order; a fan-out's
-    candidates are those of `ragqa.generation.fanout.merging.reselected`, and its evidence is among ``passages``.
-    ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while
-    the answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
+    ``candidates`` follow from `ranked`: ``fuse`` under ``fusion``, then ``rerank`` by ``reranker_scores`` (raw, by
+    passage_id, the best fused passage first) where ``reranking`` names a model, then ``select`` under ``filtering``. If
+    later versions have other rules, the stored ``candidates`` count. Scoring ``answer`` against ``kept`` again with the
+    same ``models`` gives ``scored``. ``trace`` holds the steps of LOC, VRR or a fan-out in order; the candidates of a
+    fan-out follow from `ragqa.generation.fanout.merging.reselected`, and its evidence is among ``passages``. ``status``
+    is ``"writing"`` while the answer is only the best so far, ``"stopped"`` where the reader stopped it then, else
+    ``"answered"``, ``"scored"`` or ``"scoring failed"`` (with ``error``).
     """
 
     record_id: str
@@ -135,7 +135,7 @@ class AnswerRecord:
     candidates: tuple[CandidateEntry, ...]
     answer: Answer
     scored: Scored | None = None
-    answer_relevance: Relevance | None = None  # None of a refusal, and in older records
+    answer_relevance: Relevance | None = None  # None for a refusal, and in older records
     trace: tuple[Annotated[TraceEvent, Field(discriminator="kind")], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     status: str = "answered"
@@ -152,7 +152,7 @@ class AnswerRecord:
 
     @property
     def ranked(self) -> tuple[Ranking, ...]:
-        """The rankings with their passages, as the retrievers gave them."""
+        """The rankings of the retrievers, with their passages."""
         by_id = self._passage_by_id()
         return tuple(
             Ranking.of(
@@ -165,10 +165,10 @@ class AnswerRecord:
         )
 
     def selection(self, again: Selection) -> Selection:
-        """What was decided when this was recorded, whatever today's rules make of the same rankings.
+        """The selection as it was recorded, also where today's rules would select other passages.
 
-        That is ``again``, of which only the parts of each score are taken, and the limits where they decided alike: a
-        record does not keep them.
+        ``again`` is the selection by today's rules. It supplies what a record does not store: the parts of each score,
+        and the limits where both selections keep the same passages.
         """
         hits = {candidate.passage.passage_id: candidate.hit for candidate in (*again.kept, *again.dropped)}
         by_id, previous, candidates = self._passage_by_id(), 1.0, []
@@ -191,7 +191,7 @@ class AnswerRecord:
         return Selection(kept, dropped, again.limits if is_alike else ())
 
     def with_feedback(self, index: int, verdict: Verdict, why: str) -> AnswerRecord:
-        """With this said of the verdict on sentence ``index``, in place of what was said of it before."""
+        """The record with this correction for sentence ``index``, which replaces an earlier one."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         others = (one for one in self.feedback if one.index != index)
         return replace(self, feedback=(*others, Feedback(index, verdict, why, now)))
@@ -202,7 +202,7 @@ class AnswerRecord:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> AnswerRecord:
-        """The record in this JSON text. Raises RecordError saying which field is wrong."""
+        """The record in this JSON text. Raises RecordError, which names the invalid field."""
         try:
             with any_generator():
                 return _adapter().validate_python(current_version(json.loads(text)))
@@ -229,7 +229,7 @@ def _adapter() -> TypeAdapter[AnswerRecord]:
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """A line of the record list. ``composite`` is in the record's own mode, None while not scored."""
+    """A line of the record list. ``composite`` is in the record's own mode; None without scores."""
 
     record_id: str
     created_at: str

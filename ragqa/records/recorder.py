@@ -1,4 +1,4 @@
-"""Watches the events of one question and stores its record, again whenever there is more of it."""
+"""Follows the events of one question and stores its record whenever a further part is complete."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _STAGES: dict[type, str] = {
 }
 
 
-FIRST_WORDS = "first words"  # beside the stages, of which it is a part: how long generation took to its first words
+FIRST_WORDS = "first words"  # part of the stage "generation": the seconds until its first words
 
 
 def words_per_second(text: str, seconds: Mapping[str, float]) -> float | None:
-    """How fast a language model wrote this text in one stream; None where it did not, or nobody took the time."""
+    """Words per second of a language model that streamed this text; None where it was not streamed or not timed."""
     writing = seconds.get("generation", 0.0) - seconds.get(FIRST_WORDS, math.inf)
     return len(text.split()) / writing if writing > 0 else None
 
 
 class Recorder:
-    """Collects one run. ``seconds`` counts the pipeline's own work per stage, not the time its consumer takes."""
+    """Records one run. ``seconds`` counts the pipeline's own work per stage, without the time of its consumer."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Recorder:
         self.record_id = new_record_id()
         self.seconds: dict[str, float] = {}
         self._question, self._config, self._store = question, config, store
-        self._manifest: dict[str, Any] = json.loads(json.dumps(manifest))  # plain JSON values, as it reads back
+        self._manifest: dict[str, Any] = json.loads(json.dumps(manifest))  # plain JSON values, as read from a record
         self._models = dict(models)
         self._rankings: tuple[Ranking, ...] = ()
         self._reranker_scores: dict[str, float] = {}
         self._selection = Selection((), ())
-        self._evidence: dict[str, Passage] = {}  # by id, of a fan-out's sub-questions
+        self._evidence: dict[str, Passage] = {}  # passages of a fan-out's sub-questions, by id
         self._record: AnswerRecord | None = None
         self._trace: list[TraceEvent] = []
         self._waits_for_words = needs_language_model(config.generation.generator)
@@ -76,11 +76,11 @@ class Recorder:
         self._resumed = time.perf_counter()
 
     def resume(self) -> None:
-        """The consumer has handed control back: the pipeline's own time runs again."""
+        """Starts the pipeline's clock again, when the consumer has handed control back."""
         self._resumed = time.perf_counter()
 
     def observe(self, event: Event) -> None:
-        """Takes note of the event, and saves when the answer, its scores or a best answer so far are complete."""
+        """Records the event; saves when the answer, its scores or a best answer so far are complete."""
         self._spent += time.perf_counter() - self._resumed
         stage = _STAGES.get(type(event))
         if stage:
@@ -118,7 +118,7 @@ class Recorder:
 
     @contextmanager
     def storing_failures(self) -> Iterator[None]:
-        """An answer whose scoring fails is stored with the failure, a best answer so far as stopped or failed."""
+        """Stores an answer whose scoring fails with the error, and an interrupted best answer so far as stopped."""
         try:
             with self._spans or nullcontext():
                 yield
@@ -175,7 +175,7 @@ class Recorder:
 
 
 def _spans(question: Question, config: Config, record_id: str) -> Spans | None:
-    """What tells a viewer of traces of this question, where RAGQA_TRACES says so. Raises ConfigError."""
+    """The OpenTelemetry spans of this question, if RAGQA_TRACES is on. Raises ConfigError."""
     switch = os.environ.get("RAGQA_TRACES", "").strip().lower()
     if switch in {"", "off"}:
         return None
@@ -190,13 +190,13 @@ def _spans(question: Question, config: Config, record_id: str) -> Spans | None:
 
 
 def _distinct_passages(rankings: tuple[Ranking, ...], evidence: Mapping[str, Passage]) -> tuple[Passage, ...]:
-    """Every passage that the question or a sub-question found, once, in id order."""
+    """Every passage that the question or a sub-question found, once, ordered by id."""
     by_id = {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits} | dict(evidence)
     return tuple(by_id[passage_id] for passage_id in sorted(by_id))
 
 
 def without_credentials(generation: GenerationConfig) -> GenerationConfig:
-    """The settings with any ``user:password@`` and query cut out of the server's address, a file by its name alone."""
+    """The settings without ``user:password@`` and query in the server's address, and without a file's folder."""
     if generation.local_model:
         generation = replace(generation, local_model=Path(generation.local_model).name)
     if not generation.base_url:

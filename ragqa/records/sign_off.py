@@ -1,4 +1,4 @@
-"""Sign-off of a case or an item: submitted by one person, decided on by another; what has changed since. Pure."""
+"""Sign-off of a case or item: one person submits, another decides; later changes are shown. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ragqa.records.cases import DECISIONS, CaseEvent, CaseView, Seen, Signer, St
 
 
 def seen_in(case: CaseView, number: int, looked: Mapping[str, Seen]) -> Seen | None:
-    """An item, or the case as a whole (0), as ``looked`` shows it; None where any of it is not shown.
+    """An item, or the whole case (0), as ``looked`` shows it; None where any part of it is not visible.
 
-    The parts of a case are its title, each item by the hash of its own parts, each note and each task.
+    The parts of a case are its title, its items (each by the hash of its own parts), its notes and its tasks.
     """
     if number:
         return looked.get(case.item(number).ref)
@@ -36,7 +36,7 @@ def _case_parts(case: CaseView, seen: Mapping[int, Seen]) -> dict[str, str]:
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    """What has changed from one look to another, in words; none where both show the same."""
+    """The changes between the parts of two looks, in words; empty where both are equal."""
     told = [
         (name, "gone" if name not in now else "new" if name not in before else "changed") for name in {**before, **now}
     ]
@@ -44,7 +44,7 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...
 
 
 def changed_since(case: CaseView, number: int, looked: Mapping[str, Seen]) -> tuple[str, ...]:
-    """What has changed of an item or the case since its latest submission or decision, as far as it is shown."""
+    """The visible changes of an item or the case since its latest submission or decision."""
     reviews = case.reviews(number)
     if not reviews:
         return ()
@@ -58,7 +58,7 @@ def changed_since(case: CaseView, number: int, looked: Mapping[str, Seen]) -> tu
 
 
 def submitted(case: CaseView, number: int, by: Signer, looked: Mapping[str, Seen], why: str = "") -> CaseEvent:
-    """The submission of an item or the case for another's decision, with what it is of. Raises RecordError."""
+    """The event that submits an item or the case for another person's decision. Raises RecordError."""
     seen = _shown(case, number, looked)
     if not number and not (case.items or case.notes):
         raise RecordError(f"case {case.case_id} has nothing to approve; add an item or a note, then submit it")
@@ -68,10 +68,10 @@ def submitted(case: CaseView, number: int, by: Signer, looked: Mapping[str, Seen
 def decided(
     case: CaseView, step: Step, number: int, by: Signer, looked: Mapping[str, Seen], why: str, submission: int = 0
 ) -> CaseEvent:
-    """What another person decides on the latest submission, with what they saw.
+    """The event of another person's decision on the latest submission, with hashes of what they saw.
 
-    ``submission`` is the one that they were shown; 0: whichever is the latest. Raises AccessError where they are an
-    author of it, RecordError where nothing waits, it has changed since, or it is not theirs to see.
+    ``submission`` is the event number that they were shown; 0 means the latest. Raises AccessError where the person is
+    an author, RecordError where nothing waits, where an approved item has changed, or where they may not see it.
     """
     what = f"item {number} of case {case.case_id}" if number else f"case {case.case_id}"
     waiting = case.submission(number)
@@ -99,7 +99,10 @@ def _signed(step: Step, by: Signer, why: str, number: int, seen: Seen) -> CaseEv
 
 
 def is_author(case: CaseView, number: int, by: Signer) -> bool:
-    """Whether they may not decide on it: they submitted it, put it in, of the case opened it, or made what it is of."""
+    """Whether the person is an author of the item or case, and so may not decide on it.
+
+    Authors are those who submitted it, added the item, opened the case, or wrote the underlying record.
+    """
     authors = [one.added.by for one in case.items if number in (0, one.number)]
     authors += [case.opened.by] * (not number)
     for event in [event for _, event in case.reviews(number) if event.step is Step.SUBMITTED][-1:]:
@@ -118,7 +121,7 @@ def _shown(case: CaseView, number: int, looked: Mapping[str, Seen]) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class SignOff:
-    """The decision that stands on something, who submitted it, and what has changed of it since."""
+    """The decision on an item or case, its submission, and the changes since."""
 
     what: str
     submission: CaseEvent
@@ -127,7 +130,7 @@ class SignOff:
 
 
 def sign_offs(cases: Sequence[CaseView], ref: str, looked: Mapping[str, Seen]) -> Iterator[SignOff]:
-    """The decisions that stand on what ``ref`` names and on the cases that hold it, as far as they are shown."""
+    """The decisions on the items with this ``ref`` and on the cases that hold them."""
     for case in cases:
         for number in (n for item in case.items if item.ref == ref for n in (item.number, 0)):
             reviews = [event for _, event in case.reviews(number)]

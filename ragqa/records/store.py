@@ -21,7 +21,7 @@ from ragqa.records.reader import ALL, NONE, marks
 from ragqa.records.record import AnswerRecord, RecordSummary
 from ragqa.types.scores import Verdict
 
-COPIED_AT_ONCE: Final = 50  # records a transaction
+COPIED_AT_ONCE: Final = 50  # records per transaction
 
 _COLUMNS: Final = "record_id, created_at, question, index_name, generator, status, composite"
 _SAVE: Final = """
@@ -33,14 +33,14 @@ ON CONFLICT (record_id) DO UPDATE SET created_at = excluded.created_at, question
 _NOTE: Final = "COALESCE((SELECT note FROM remarks WHERE remarks.record_id = records.record_id), '')"
 _HERE: Final = "record_id NOT IN (SELECT record_id FROM remarks WHERE gone_at <> '')"
 _REMARK: Final = "INSERT INTO remarks VALUES (?,?,?) ON CONFLICT (record_id) DO UPDATE SET"
-UNDO_DAYS: Final = 1  # for which a discarded record may be had back
-_WILD, _TAKEN = r"([%_!])", r"!\1"  # what LIKE reads as any letters, and how it is taken for itself
-_STAMP: Final = 7  # of these columns and sha256, body: the stamp's place
+UNDO_DAYS: Final = 1  # for which a discarded record can be restored
+_WILD, _TAKEN = r"([%_!])", r"!\1"  # the wildcards of LIKE, and their escaped form
+_STAMP: Final = 7  # the position of sha256 in a row of `_COLUMNS`, sha256, body
 
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """What is known of a run whose process is another, or is gone. ``record_id`` is "" where it has kept no answer."""
+    """A run that another process began. ``record_id`` is "" where it has stored no answer."""
 
     began_at: str  # ISO 8601, UTC
     record_id: str
@@ -49,10 +49,10 @@ class BegunRun:
 
 @dataclass(frozen=True, slots=True)
 class SealedRecord:
-    """What a record says, in short, and what tells whether it is still the same.
+    """A summary of a record, with the hashes that show whether it has changed.
 
-    ``sha256`` is of its body, ``corpus_sha256`` of the corpus that it was answered from; ``text`` has question or text
-    checked, answer and note. ``authors`` are ids.
+    ``sha256`` is the hash of its body, ``corpus_sha256`` that of its corpus. ``text`` holds question or checked text,
+    answer and note. ``authors`` are ids.
     """
 
     record_id: str
@@ -67,7 +67,7 @@ class SealedRecord:
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """What `RecordStore.copy_to` did: records copied, there already, and the ids of those that are there otherwise."""
+    """The result of `RecordStore.copy_to`: the numbers of copied and known records, and the ids of different ones."""
 
     copied: int
     known: int
@@ -77,14 +77,13 @@ class CopyReport:
 class RecordStore(Database):
     """The records of one place; safe to share between threads, processes and, with a server, machines.
 
-    With a ``reader`` it shows what is theirs or shared with them, and what is saved is theirs. Every method raises
-    RecordError where the place cannot be used. While a server is away what is stored waits for it for ``patience``
-    seconds and is tried again: it is not lost, nor doubled, by a server that is started again meanwhile. What is read
-    does not wait.
+    With a ``reader`` it shows their own records and those shared with them, and saves records as theirs. Every method
+    raises RecordError where the place cannot be used. While a server is away, writes are tried again for ``patience``
+    seconds; a restart of the server neither loses nor doubles them. Reads fail at once.
     """
 
     def save(self, record: AnswerRecord) -> None:
-        """Stores the record, replacing an earlier state of the same id, durably and at once."""
+        """Stores the record durably, replacing an earlier state with the same id."""
         body = record.to_json(indent=None)
         composite = record.scored.of(record.scoring.mode).repass.composite if record.scored else None
         row = (
@@ -109,7 +108,10 @@ class RecordStore(Database):
         self._patiently(work)
 
     def load(self, record_id: str, *, is_opened: bool = True) -> AnswerRecord:
-        """The record of this id; not ``is_opened``: nobody sees it. Raises RecordError: none, or an altered one."""
+        """The record with this id. Raises RecordError where there is none, or where it was altered.
+
+        Without ``is_opened`` the access is not logged, because nobody sees the record.
+        """
         body, stamp = self._row(record_id, "body, sha256")
         digest = hashlib.sha256(body.encode()).hexdigest()
         if digest != stamp:
@@ -122,7 +124,7 @@ class RecordStore(Database):
         return AnswerRecord.from_json(body)
 
     def comment(self, record_id: str, index: int, verdict: Verdict, why: str) -> AnswerRecord:
-        """Stores what its author says of the verdict on this sentence. Raises RecordError where it is another's."""
+        """Stores the author's correction of the verdict on this sentence. Raises RecordError on another's record."""
         if not self._is_own(record_id):
             msg = f"record {record_id!r} is another's; ask the question yourself to say what its verdicts should be"
             raise RecordError(msg)
@@ -133,9 +135,9 @@ class RecordStore(Database):
     def list(
         self, limit: int = 50, *, after: int = 0, words: str = "", index: str = "", since: str = ""
     ) -> tuple[RecordSummary, ...]:
-        """The newest records first, at most ``limit``, behind the first ``after``.
+        """The records, newest first: at most ``limit``, without the first ``after``.
 
-        Of those whose question or note has all ``words``, that are of this ``index`` and from this time on (ISO 8601).
+        They match the filters: all ``words`` in question or note, this ``index``, and created ``since`` (ISO 8601).
         """
         shown, values = self._condition()
         likes = [f"%{re.sub(_WILD, _TAKEN, word)}%" for word in words.casefold().split()]
@@ -150,7 +152,7 @@ class RecordStore(Database):
         return tuple(RecordSummary(*row) for row in rows)
 
     def sealed(self, record_ids: Sequence[str]) -> dict[str, SealedRecord]:
-        """Those of these records that this reader may see, by id, without opening them."""
+        """Summaries of those of these records that the reader may see, by id, without opening them."""
         if not record_ids:
             return {}
         shown, values = self._condition()
@@ -182,18 +184,18 @@ class RecordStore(Database):
         }
 
     def check(self, record_id: str) -> None:
-        """Raises RecordError where `load` would find none of this id."""
+        """Raises RecordError where `load` would find no record with this id."""
         self._row(record_id, "1")
 
     def shared_with(self, record_id: str) -> tuple[str, ...] | None:
-        """The names it is shared with beside its author; None where that is not for this reader to say."""
+        """The names that the record is shared with; None where it is not the reader's own."""
         if not self._is_own(record_id):
             return None
         rows = self._rows("SELECT who FROM readers WHERE record_id = ? AND is_author = 0 ORDER BY who", (record_id,))
         return tuple(who for (who,) in rows)
 
     def share(self, record_id: str, who: str, *, shared: bool) -> None:
-        """Shares it with this name, or no longer. Raises RecordError where it is not the reader's own."""
+        """Shares the record with this name, or ends that. Raises RecordError where it is not the reader's own."""
         if not self._is_own(record_id):
             raise self._none(record_id)
         statement = "DELETE FROM readers WHERE record_id = ? AND who = ? AND is_author = 0"
@@ -202,17 +204,17 @@ class RecordStore(Database):
         self._patiently(lambda execute: execute(statement, (record_id, who)))
 
     def note(self, record_id: str) -> str:
-        """What its author noted on it. Raises RecordError as `load`."""
+        """The author's note on the record. Raises RecordError as `load`."""
         return str(self._row(record_id, _NOTE)[0])
 
     def set_note(self, record_id: str, note: str) -> None:
-        """Notes this on a record of the reader's own, in place of what was. Raises RecordError where it is not."""
+        """Replaces the note on one of the reader's own records. Raises RecordError where it is another's."""
         if not self._is_own(record_id):
             raise self._none(record_id)
         self._patiently(lambda execute: execute(f"{_REMARK} note = excluded.note", (record_id, note, "")))
 
     def discard(self, record_id: str) -> None:
-        """Puts a record of the reader's own out of sight; `restore` has it back for a day, then it is deleted.
+        """Hides one of the reader's own records; `restore` can undo this for a day, then it is deleted.
 
         Raises RecordError where it is another's.
         """
@@ -225,33 +227,33 @@ class RecordStore(Database):
         self.delete([name for (name,) in late])
 
     def restore(self, record_id: str) -> None:
-        """Undoes `discard`. Raises RecordError where there is none, or it is another's."""
+        """Undoes `discard`. Raises RecordError where the record is not the reader's own."""
         if not self._owns(record_id):
             raise self._none(record_id)
         statement = "UPDATE remarks SET gone_at = '' WHERE record_id = ?"
         self._patiently(lambda execute: execute(statement, (record_id,)))
 
     def begin(self, run_id: str) -> None:
-        """Notes that a run has begun, so that other processes know of it; waits for nothing."""
+        """Stores that a run has begun, so that other processes know of it; does not wait for a server."""
         who, now = self._reader.author if self._reader else "", datetime.now(UTC).isoformat(timespec="seconds")
         values = (run_id, who, now)
         self._once(lambda execute: execute("INSERT INTO runs VALUES (?,?,?,'') ON CONFLICT DO NOTHING", values))
 
     def link(self, run_id: str, record_id: str) -> None:
-        """Notes which record a run has written."""
+        """Stores the record that a run has written."""
         statement = "UPDATE runs SET record_id = ? WHERE run_id = ?"
         self._patiently(lambda execute: execute(statement, (record_id, run_id)))
 
     def run(self, run_id: str) -> BegunRun | None:
-        """The run of this id, where this reader began it; None else."""
+        """The run with this id, if this reader began it; else None."""
         rows = self._rows("SELECT began_at, record_id, who FROM runs WHERE run_id = ?", (run_id,))
         is_own = self._reader is None or self._reader.everything or (rows and rows[0][2] == self._reader.author)
         return BegunRun(*rows[0]) if rows and is_own else None
 
     def copy_to(self, other: RecordStore) -> CopyReport:
-        """Copies every record as it is, stamp and all, and who may read it; what is there already stays as it is.
+        """Copies every record unchanged, with its stamp and its readers; records that exist in ``other`` stay.
 
-        Can be done again after it was interrupted. Runs are not copied.
+        It can be repeated after an interruption. Runs are not copied.
         """
         copied, known, different = 0, 0, []
         for rows in self._pages():
@@ -266,7 +268,10 @@ class RecordStore(Database):
         return CopyReport(copied, known, tuple(different))
 
     def chosen(self, record_ids: Sequence[str] = (), who: str = "", before: str = "") -> tuple[str, ...]:
-        """The ids of those records that are of this author and from before this time (ISO 8601), both where said."""
+        """The ids of the records that match all given filters: ids, author, created before (ISO 8601).
+
+        Without a filter there are none.
+        """
         conditions = [
             (f"record_id IN ({marks(record_ids)})", record_ids),
             ("record_id IN (SELECT record_id FROM readers WHERE who = ? AND is_author = 1)", [who] if who else []),
@@ -277,7 +282,7 @@ class RecordStore(Database):
         return tuple(record_id for (record_id,) in self._rows(f"SELECT record_id FROM records WHERE {held}", values))  # noqa: S608
 
     def delete(self, record_ids: Sequence[str], who: str = "") -> None:
-        """Deletes these records and what led to them; of ``who`` also the runs and what was shared with them."""
+        """Deletes these records with all their rows; with ``who`` also that person's runs and access to records."""
 
         def erase(execute: Execute) -> None:
             for record_id in record_ids:
@@ -290,7 +295,7 @@ class RecordStore(Database):
         self._patiently(erase)
 
     def _pages(self) -> Iterator[Sequence[Any]]:
-        """All records as rows, a few at a time, in the order of their ids."""
+        """All records as rows, in pages, ordered by id."""
         after = ""
         while rows := self._rows(
             f"SELECT {_COLUMNS}, sha256, body FROM records WHERE record_id > ? AND {_HERE} ORDER BY record_id LIMIT ?",  # noqa: S608

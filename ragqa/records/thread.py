@@ -1,4 +1,4 @@
-"""A record and those that it follows, read from a store one by one."""
+"""A record and the earlier records of its conversation, read from a store one by one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragqa.records.store import RecordStore
 
 
 def records_back(record_id: str, records: RecordStore) -> Iterator[AnswerRecord]:
-    """The record of this id, the one that it follows, and so on; it ends where an earlier one is gone.
+    """The record with this id, the record that it follows, and so on, until an earlier one is gone.
 
     Raises RecordError where there is no record of this id.
     """

@@ -1,8 +1,8 @@
-"""The stages of a question as spans of OpenTelemetry, for whoever runs a viewer of traces (extra `otel`).
+"""The stages of a question as OpenTelemetry spans, for a trace viewer (extra `otel`).
 
-Names are those of its conventions for generative AI and, for the kind of each span, of OpenInference. Where spans go
-is said by OpenTelemetry's own variables, as OTEL_EXPORTER_OTLP_ENDPOINT; without them to a collector on this machine.
-Texts, of the question, passages, answer and reasons, are left out unless RAGQA_TRACES=texts.
+Names follow OpenTelemetry's conventions for generative AI and, for the kind of each span, OpenInference. The target is
+set by OpenTelemetry's own variables, as OTEL_EXPORTER_OTLP_ENDPOINT; the default is a collector on this machine. Texts
+of question, passages, answer and reasons are left out unless RAGQA_TRACES=texts.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from ragqa.types.events.pipeline import Answered, Event, Fused, Reranked, Retrie
 from ragqa.types.events.scoring import RelevanceMeasured, Scored
 from ragqa.types.scores import Breakdown
 
-_MOST: Final = 10  # documents of a ranking: a span has no room for hundreds
+_MOST: Final = 10  # documents of each ranking in a span
 _KIND: Final = "openinference.span.kind"
 _Attributes = dict[str, AttributeValue]
 
 
 @cache
 def tracer() -> Tracer:
-    """Of the provider that the process has; where it has none, of one that exports by OTLP over HTTP."""
+    """A tracer of the process's provider; without one, of a provider that exports by OTLP over HTTP."""
     os.environ.setdefault("OTEL_SERVICE_NAME", "ragqa")
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        provider = TracerProvider(span_limits=SpanLimits(max_events=2_000))  # a verdict each, of long texts too
+        provider = TracerProvider(span_limits=SpanLimits(max_events=2_000))  # long texts have one event per verdict
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(provider)
     return trace.get_tracer("ragqa", __version__)
 
 
 class Spans:
-    """Those of one question; a context that ends with it."""
+    """The spans of one question; a context manager that ends with it."""
 
     def __init__(self, question: Question, config: Config, record_id: str, *, texts: bool) -> None:
         self._config, self._texts = config, texts
@@ -57,7 +57,7 @@ class Spans:
         self._root = tracer().start_span("check" if question.given else "ask", attributes=about)
 
     def observe(self, event: Event, stage: str, seconds: float) -> None:
-        """A span for the stage that ended with this event; ``seconds`` are the pipeline's own work for it."""
+        """Adds a span for the stage that ended with this event; ``seconds`` is the pipeline's own work for it."""
         match event:
             case Retrieved(rankings):
                 for one in rankings:
@@ -84,7 +84,7 @@ class Spans:
         """The question is being answered."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace_: object) -> None:
-        """Ends it; of an error its kind is told, and its words with texts. Who stops reading makes no error."""
+        """Ends the root span; an error adds its type, and with texts its message. A stopped reader is not an error."""
         if error and not isinstance(error, GeneratorExit):
             self._root.set_attribute("error.type", type(error).__name__)
             self._root.set_status(Status(StatusCode.ERROR, str(error) if self._texts else None))
@@ -136,7 +136,7 @@ class Spans:
         return about
 
     def _evaluations(self, breakdown: Breakdown) -> Iterator[_Attributes]:
-        """Each verdict, RePASs with its three parts, and the answer's relevance where it was measured."""
+        """Each verdict, RePASs with its three parts, and the answer relevance where it was measured."""
         for verdict in breakdown.verdicts:
             value = breakdown.sentences[verdict.index].entailment
             about = _evaluation("verdict", value) | {"gen_ai.evaluation.score.label": str(verdict.verdict)}

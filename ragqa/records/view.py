@@ -1,7 +1,7 @@
-"""What is known about one question, and how each event adds to it: the page and the terminal draw it. Pure.
+"""The state of one question and how each event changes it, as the page and the terminal show it. Pure.
 
-A `View` is made event by event while a question runs, or at once from a stored record; either is drawn alike.
-Scores come more than once: provisional ones first, from the most similar pairs alone, then final ones in their place.
+A `View` is built event by event while a question runs, or at once from a stored record; both are shown alike. Scores
+come twice: first provisional ones from the most similar pairs alone, then the final ones, which replace them.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from ragqa.types.scores import (
     listed_obligations,
 )
 
-WEAK_COSINE = 0.45  # MiniLM over ADGM: 2,787 of 2,788 ObliQA questions lie above, 496 of 500 of HotpotQA below
+WEAK_COSINE = 0.45  # MiniLM on ADGM: 2,787 of 2,788 ObliQA questions are above, 496 of 500 of HotpotQA below
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What the final numbers came from: each mode's explanation, and what the modes treat differently."""
+    """How the final scores came about: each mode's explanation, and the differences between the modes."""
 
     paper: Explanation
     script: Explanation
     differences: tuple[str, ...]
 
     def of(self, mode: ScoringMode) -> Explanation:
-        """The explanation of the breakdown in this mode."""
+        """The explanation for this mode."""
         return self.paper if mode is ScoringMode.PAPER else self.script
 
 
@@ -63,17 +63,17 @@ class View:
     reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
     selection: Selection | None = None  # what the answer was written from
     text: str = ""  # the raw answer so far
-    trace: tuple[TraceEvent, ...] = ()  # what LOC, VRR or a fan-out did so far
-    best: BestSoFar | None = None  # their best answer so far
+    trace: tuple[TraceEvent, ...] = ()  # the steps of LOC, VRR or a fan-out so far
+    best: BestSoFar | None = None  # the best answer of these steps so far
     answer: Answer | None = None
-    answer_relevance: Relevance | None = None  # None of a refusal, and in older records
+    answer_relevance: Relevance | None = None  # None for a refusal, and in older records
     sentences: tuple[SentenceScore, ...] = ()  # the latest of each, by index; provisional unless in `final_sentences`
     final_sentences: frozenset[int] = frozenset()
     n_sentences: int = 0
-    obligations: tuple[ObligationScore, ...] = ()  # likewise
+    obligations: tuple[ObligationScore, ...] = ()  # as ``sentences``
     final_obligations: frozenset[int] = frozenset()
     n_obligations: int = 0
-    verdicts: tuple[SentenceVerdict, ...] = ()  # likewise; () in records from before there were rules
+    verdicts: tuple[SentenceVerdict, ...] = ()  # as ``sentences``; () in records from before verdicts had rules
     obligation_verdicts: tuple[ObligationVerdict, ...] = ()
     scored: Scored | None = None
     explained: Explained | None = None
@@ -111,7 +111,7 @@ def advance(view: View, event: Event) -> View:
         case Stored(record_id):
             return replace(view, record_id=record_id)
         case _ if isinstance(event, TraceEvent):
-            if view.asked.given:  # `Working` says which sentence is looked up
+            if view.asked.given:  # the phase is set by `Working`, which names the sentence
                 return replace(view, trace=(*view.trace, event))
             best, step = view.best, event
             if isinstance(event, BestSoFar):
@@ -149,7 +149,7 @@ def ended(view: View, error: str) -> View:
 
 
 def from_record(record: AnswerRecord) -> View:
-    """The view of a stored answer, as it was when it was recorded."""
+    """The view of a stored answer, as it was recorded."""
     config = Config(**{part.name: getattr(record, part.name) for part in fields(Config)})
     by_id = {passage.passage_id: passage for passage in record.passages}
     view = View(
@@ -179,13 +179,12 @@ def from_record(record: AnswerRecord) -> View:
 def reselect(
     view: View, fusion: FusionConfig, filtering: FilteringConfig, reranking: RerankingConfig | None = None
 ) -> Selection:
-    """What these settings would keep of the passages already retrieved, those of a fan-out's sub-questions included.
+    """The selection that these settings make from the retrieved passages, including those of sub-questions.
 
-    Nothing is retrieved, read or generated. Under the answer's own settings it is what the answer was written from.
+    Nothing is retrieved, reranked or generated. The answer's own settings give the selection it was written from.
 
-    ``reranking`` (none where not given) applies the scores of the reranker that has read these passages; another
-    one's are not known, and what it would put first neither. Where fusion moved since, some of the best passages may
-    not have been read: see `unread`.
+    ``reranking`` applies the known scores if it names the reranker that has read these passages, and has no effect for
+    another one. After a change of the fusion, the reranker may not have read some of the best passages: see `unread`.
     """
     own = view.config
     if view.answer and view.selection and (fusion, filtering, reranking) == (own.fusion, own.filtering, own.reranking):
@@ -197,7 +196,7 @@ T = TypeVar("T")
 
 
 class _Same(Generic[T]):
-    """An object as a key: the same one, not an equal one, which would take long to find out."""
+    """Wraps an object as a cache key that compares by identity, because comparing by value would be slow."""
 
     __slots__ = ("it",)
 
@@ -219,7 +218,7 @@ def _reselected(
     filtering: FilteringConfig,
     reranking: RerankingConfig | None,
 ) -> Selection:
-    """One drawing of the page asks five times what its settings keep."""
+    """Cached because one run of the page's script asks five times for the same selection."""
     view = same.it
     fused = _fused(_Same(view.rankings), method, weights)
     if reranking and _was_read_by(view, reranking):
@@ -229,12 +228,12 @@ def _reselected(
 
 @lru_cache(maxsize=16)
 def _fused(same: _Same[tuple[Ranking, ...]], method: FusionMethod, weights: tuple[tuple[str, float], ...]) -> Ranking:
-    """Fusing is most of what moving a limit would cost, and a limit changes none of it."""
+    """Cached because fusing is most of the cost of a new selection, and limits do not change its result."""
     return fuse(same.it, FusionConfig(method, dict(weights)))
 
 
 def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:
-    """How many of the best passages under these settings the reranker they name has not read."""
+    """How many of the best passages under these settings their reranker has not read."""
     if not reranking.model:
         return 0
     known = view.reranker_scores if _was_read_by(view, reranking) else {}
@@ -246,15 +245,15 @@ def _was_read_by(view: View, reranking: RerankingConfig) -> bool:
 
 
 def weak_match(rankings: Sequence[Ranking]) -> float | None:
-    """The best cosine of the dense ranking where it is too low for a question that the corpus answers, else None."""
+    """The best cosine of the dense ranking if it is too low for a question that the corpus answers, else None."""
     best = [ranking.hits[0].score for ranking in rankings if ranking.retriever == "dense" and ranking.hits]
     return best[0] if best and best[0] < WEAK_COSINE else None
 
 
 def provisional(view: View) -> RePASs | None:
-    """The three parts over the latest scores; None before the first sentence. Coverage is 0 until it is checked.
+    """RePASs over the latest scores; None before the first sentence. Coverage is 0 until it is checked.
 
-    While sentences are not final E and C can still rise; the means are over those that have a score at all.
+    E and C can still rise while sentences are not final; the means are over the sentences that have a score.
     """
     if not view.sentences:
         return None
@@ -268,10 +267,10 @@ def provisional(view: View) -> RePASs | None:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The scores of a view in one mode, final where it has final ones, and the verdicts shown beside them.
+    """The scores of a view in one mode, final ones where they exist, and the verdicts shown beside them.
 
-    Of RePASs' obligations those that by the verdicts bind nobody are left out. Without verdicts (raw ones are asked
-    for, or the record is from before there were rules) those of the scores count.
+    Obligations of RePASs that bind nobody by the verdicts are left out. Without verdicts (for raw verdicts, and in
+    records from before verdicts had rules) all obligations of the scores are listed.
     """
 
     mode: ScoringMode
@@ -284,12 +283,12 @@ class Shown:
 
     @property
     def premises(self) -> tuple[Premise, ...]:
-        """The source sentences that verdicts name by position; not known before the scores are final."""
+        """The source sentences that verdicts refer to by position; empty before the scores are final."""
         return self.evaluation.premises if self.evaluation else ()
 
     @property
     def sentences_with_problems(self) -> tuple[SentenceScore, ...]:
-        """The sentences that are not plainly supported by what they cite."""
+        """The sentences that are not supported, or whose citations are not confirmed."""
         verdicts, checks = verdict_by_index(self.sentences, self.verdicts), self.explanation
         return tuple(
             score
@@ -300,13 +299,13 @@ class Shown:
 
     @property
     def uncovered(self) -> tuple[ObligationScore, ...]:
-        """The obligations that the answer does not tell of, or not in full."""
+        """The obligations that the answer does not cover, or covers only in part."""
         covered = {verdict.index: verdict.cover is Cover.COVERED for verdict in self.obligation_verdicts}
         return tuple(score for score in self.obligations if not covered.get(score.index, score.covered))
 
 
 def shown(view: View, mode: ScoringMode, *, raw: bool = False) -> Shown:
-    """What is shown of this view in this mode; while it is being scored there is only its own. ``raw``: no verdicts."""
+    """The scores of this view in this mode (in its own mode until scoring ends); with ``raw`` without verdicts."""
     mode = mode if view.scored else view.config.scoring.mode
     of = view.scored.of(mode) if view.scored else None
     covers = () if raw else of.obligation_verdicts if of else view.obligation_verdicts
@@ -325,13 +324,13 @@ Indexed = TypeVar("Indexed", SentenceScore, ObligationScore, SentenceVerdict, Ob
 
 
 def _put(known: tuple[Indexed, ...], item: Indexed) -> tuple[Indexed, ...]:
-    """All in index order, this one in place of an earlier one of its index."""
+    """All items in index order; ``item`` replaces an earlier one with its index."""
     by_index = {each.index: each for each in known} | {item.index: item}
     return tuple(by_index[index] for index in sorted(by_index))
 
 
 def _scoring(view: View) -> View:
-    """The view with the phase that says how far its scores can be relied on."""
+    """The view with a phase that says how many of its scores are final."""
     if not view.final_sentences and not view.final_obligations:
         return replace(view, phase="Scored provisionally: best premises only")
     phase = f"{len(view.final_sentences)} of {view.n_sentences} sentences final"

@@ -1,6 +1,6 @@
-"""What a reader calls things: a rule by its name and place, a verdict by a word, how far an answer is relied on. Pure.
+"""Words for readers: short names and places of passages, words for verdicts, headlines and trust facts. Pure.
 
-The page and a memo say the same of an answer, since both take their words from here.
+The page and memos both take their words from here, so that they describe an answer alike.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters, up to the end of a word, and a sign that there is more."""
+    """The text, cut after a word to at most ``most`` characters and an ellipsis."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
 
 
 def quantity(count: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` where its plural has no s."""
+    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def short_name(passage: Passage) -> str:
-    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number.
+    """The name of a passage in citations: the first words of its title, without a word like "Rules", and its number.
 
-    A long title that ends with its short title in brackets is called by that.
+    A long title that ends with its short title in brackets gives that short title.
     """
     title = (passage.title or passage.document_id).removeprefix("The ")
     short = _SHORT_TITLE.search(title) if len(title) > LONGEST_SHORT_NAME else None
@@ -50,7 +50,7 @@ def short_name(passage: Passage) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage stands, in words: title, section path, number, page, days in force; the title once only."""
+    """Where a passage stands: title, section path, number, page, days in force; the title occurs only once."""
     title, section = passage.title or passage.document_id, passage.section
     if f"{section} › ".startswith(f"{title} › "):
         section = section.removeprefix(title).removeprefix(" › ")
@@ -60,7 +60,7 @@ def place(passage: Passage) -> str:
 
 
 def with_names(text: str, passages: Sequence[Passage]) -> str:
-    """Words in which passages are numbers in brackets, with the short names of the passages in their place."""
+    """The text with passage numbers in brackets replaced by the short names of the passages."""
 
     def name(match: re.Match[str]) -> str:
         number = int(match[1])
@@ -70,27 +70,27 @@ def with_names(text: str, passages: Sequence[Passage]) -> str:
 
 
 def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int, ...]:
-    """The passages shown behind a sentence: those it cites and those that the check put in."""
+    """The passages shown behind a sentence: those that it cites and those that the citation check added."""
     return tuple(sorted({*sentence.citations, *check.verified})) if check else sentence.citations
 
 
 def mark_word(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> str:
-    """What a sentence is marked with: what is only copied is not praised for it."""
+    """The mark of a sentence; a supported sentence that is copied from a passage is only marked as quoted."""
     if judged and judged.quoted and verdict is Verdict.SUPPORTED:
         return QUOTED
     return NOT_SUPPORTED if verdict is Verdict.UNSUPPORTED else str(verdict)
 
 
 def counted_mark(mark: str, count: int) -> str:
-    """So many sentences with this mark: ``"2 sentences not supported"``."""
+    """The number of sentences with this mark: ``"2 sentences not supported"``."""
     return f"{quantity(count, 'sentence')} {_COUNTED.get(mark, mark)}"
 
 
 def headline(view: View, found: Shown) -> tuple[str, str]:
-    """Whether the question is answered, in words, and the state: ``"answered"``, ``"partly"`` or ``"not found"``.
+    """(words, state) of an answer; the state is ``"answered"``, ``"partly"`` or ``"not found"``.
 
-    Of a checked text how many of its sentences are contradicted, and how many not supported. Both are empty while that
-    is not known.
+    For a checked text the words say how many sentences are contradicted or not supported. Both are empty while the
+    result is not known.
     """
     if view.answer is None or not (view.answer.text or view.answer.is_refusal):
         return "", ""
@@ -109,7 +109,7 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
 
 
 def trust_facts(view: View, found: Shown) -> tuple[str, ...]:
-    """What stands beside the counts of marks: raw verdicts, how many passages are used, duties left out."""
+    """Facts beside the counts of marks: raw verdicts, how many passages are used, duties left out."""
     if view.answer is None or view.selection is None:
         return ()
     checks = found.explanation.citations if found.explanation else ()

@@ -1,1 +1,1 @@
-"""What a server needs while it runs: figures, logs, turns."""
+"""The parts of a running server: the run queue, memory, access control and the interface for programs."""

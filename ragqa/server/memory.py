@@ -1,8 +1,9 @@
-"""The C library's memory in a process of many short threads: a few heaps instead of eight a core.
+"""Limits the C library to a few heaps in a process with many short threads, instead of eight per core.
 
-Each question, each drawing of a page and each call of a model is a thread, and glibc gives threads heaps of their own,
-up to eight a core. What is freed in one is of no use to the others: after five minutes of mixed use a fifth of what
-sixteen heaps held was free, and that share grew on. Python's own objects do not lie there, numpy's and OpenVINO's do.
+Each question, each run of a page and each call of a model has a thread, and glibc gives threads separate heaps, up to
+eight per core. Memory that is freed in one heap cannot be used by the others: after five minutes of mixed use a fifth
+of the memory of sixteen heaps was free, and that share was growing. The memory of numpy and OpenVINO is there, that of
+Python's own objects is not.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _M_ARENA_MAX: Final = -8  # malloc.h
 
 
 def share_heaps() -> bool:
-    """Lets threads that begin from now on share `HEAPS` heaps; False where the system's library knows no such thing.
+    """Lets threads that start from now on share `HEAPS` heaps; False where the system's library does not support it.
 
-    `MALLOC_ARENA_MAX` in the environment, which says the same, is heeded and left alone.
+    Does nothing where the environment already sets `MALLOC_ARENA_MAX`.
     """
     if not sys.platform.startswith("linux") or "MALLOC_ARENA_MAX" in os.environ:
         return False

@@ -1,4 +1,4 @@
-"""Who works and who waits: so many at once, the others in turn, and no more than can be served."""
+"""The run queue: a limited number of runs at once, the others wait in turn, and more are rejected."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from ragqa.settings.environment import whole_number
 
 
 class RunQueue:
-    """The line of one process. Safe between threads."""
+    """The queue of one process. Safe between threads."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._at_once, self._waiting = at_once, waiting
-        self._line: list[QueuePlace] = []  # the first ``at_once`` are at work
+        self._line: list[QueuePlace] = []  # the first ``at_once`` are running
         self._changed = Condition()
         self._closed = ""
 
     @classmethod
     def from_env(cls) -> RunQueue:
-        """As RAGQA_MAX_RUNS and RAGQA_MAX_WAITING say. Raises ConfigError."""
+        """A queue with the limits of RAGQA_MAX_RUNS and RAGQA_MAX_WAITING. Raises ConfigError."""
         return cls(whole_number("RAGQA_MAX_RUNS"), whole_number("RAGQA_MAX_WAITING"))
 
     @property
     def at_work(self) -> int:
-        """How many have their turn now."""
+        """The number of runs that have their turn."""
         return min(len(self._line), self._at_once)
 
     @property
     def waiting(self) -> int:
-        """How many wait for it."""
+        """The number of runs that wait."""
         return max(0, len(self._line) - self._at_once)
 
     def take(self, who: str = "") -> QueuePlace:
-        """A place in the line, where people take turns: it stands before the later ones of who has more than ``who``.
+        """A place in the queue. People take turns: it is put before waiting places of persons with more places.
 
-        Raises BusyError where too many wait already, where half of all places are this person's, or the line is closed.
+        Raises BusyError where the queue is full or closed, or where this person has half of all places.
         """
         with self._changed:
             if self._closed:
@@ -58,30 +58,30 @@ class RunQueue:
             return turn
 
     def _before(self, place: int, who: str) -> int:
-        """How many places before this one are this person's; 0 for nobody in particular."""
+        """How many places before this one belong to this person; 0 without a person."""
         return sum(turn.who == who for turn in self._line[:place]) if who else 0
 
     def close(self, why: str) -> None:
-        """Nobody comes any more, and those who wait give up; those at work go on."""
+        """Accepts no more places and drops those that wait; running ones continue."""
         with self._changed:
             self._closed = why
             del self._line[self._at_once :]
             self._changed.notify_all()
 
     def place(self, turn: QueuePlace) -> int | None:
-        """0: at work; else the place among those who wait, from 1; None: not in the line any more."""
+        """0: running; from 1: the position among those that wait; None: no longer in the queue."""
         with self._changed:
             return max(0, self._line.index(turn) - self._at_once + 1) if turn in self._line else None
 
 
 class QueuePlace:
-    """A place in the line, until `leave`."""
+    """A place in the queue, until `leave`."""
 
     def __init__(self, turns: RunQueue, line: list[QueuePlace], changed: Condition, who: str) -> None:
         self._turns, self._line, self._changed, self.who = turns, line, changed, who
 
     def wait(self, tell: Callable[[int], None]) -> bool:
-        """Returns when the turn has come; False where it was given up before. ``tell`` hears each new place."""
+        """Waits for the turn; False where the place was given up. ``tell`` is called with each new position."""
         told = 0
         with self._changed:
             while place := self._turns.place(self):
@@ -91,12 +91,12 @@ class QueuePlace:
         return place == 0
 
     def give_up(self) -> None:
-        """Leaves where it still waits."""
+        """Leaves the queue if it still waits."""
         if self._turns.place(self):
             self.leave()
 
     def leave(self) -> None:
-        """Lets the next one begin; leaving twice is nothing."""
+        """Leaves the queue, so that the next can begin; leaving twice has no effect."""
         with self._changed:
             if self in self._line:
                 self._line.remove(self)

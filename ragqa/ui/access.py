@@ -1,4 +1,4 @@
-"""Who is at the page: sign-in by Streamlit's OpenID Connect, and the `Gate` that everything on the page asks."""
+"""The person at the page: sign-in by Streamlit's OpenID Connect, and the `Gate` that the whole page asks."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _logger = logging.getLogger(__name__)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_ACTING: ContextVar[Gate | None] = ContextVar("ragqa_gate", default=None)  # of a thread that works for somebody
-_WHO = "who"  # what a session was opened as
+_ACTING: ContextVar[Gate | None] = ContextVar("ragqa_gate", default=None)  # the gate of a thread without a session
+_WHO = "who"  # the person and rights that a session was opened with
 UNGUARDED = (
     "RAGQA_ACCESS is off, and this page is served to other addresses: whoever reaches it may do everything, "
     "and nothing is logged."
 )
-_seen: set[str] = set()  # sign-ins of which the log knows
-_ended: set[str] = set()  # sign-ins that somebody signed out of: a copied cookie opens nothing either
+_seen: set[str] = set()  # sign-ins that were logged
+_ended: set[str] = set()  # sign-ins that were ended by signing out, so that a copied cookie is useless
 
 
 def is_guarded() -> bool:
-    """Whether people have to sign in: on any address but this machine's own, or as RAGQA_ACCESS says."""
+    """Whether people have to sign in: as RAGQA_ACCESS says, else on any address that other machines can reach."""
     switch = os.environ.get("RAGQA_ACCESS", "").strip().lower()
     if switch not in {"", "on", "off"}:
         msg = f"RAGQA_ACCESS: expected on or off, found {switch[:20]!r}; correct it and start again"
@@ -49,12 +49,12 @@ def is_guarded() -> bool:
 
 
 def is_open_to_all() -> bool:
-    """Whether somebody said so: RAGQA_ACCESS=off."""
+    """Whether sign-in was switched off explicitly: RAGQA_ACCESS=off."""
     return os.environ.get("RAGQA_ACCESS", "").strip().lower() == "off"
 
 
 def serves_programs() -> bool:
-    """Whether programs are let in below /v1: as RAGQA_API says, else where nobody signs in. Raises ConfigError."""
+    """Whether /v1 is served: as RAGQA_API says, else only to this machine and without sign-in. Raises ConfigError."""
     switch = os.environ.get("RAGQA_API", "").strip().lower()
     if switch not in {"", "on", "off"}:
         msg = f"RAGQA_API: expected on or off, found {switch[:20]!r}; correct it and start again"
@@ -63,7 +63,7 @@ def serves_programs() -> bool:
 
 
 def gate_of_key(headers: Headers) -> Gate:
-    """What the owner of a request's key may do; anybody where nobody signs in. Raises AccessError, ConfigError."""
+    """The gate of the owner of a request's key; an open gate without sign-in. Raises AccessError, ConfigError."""
     if not is_guarded():
         return Gate()
     policy, audit = _policy(), audit_log(Paths.from_env().home)
@@ -77,7 +77,7 @@ def gate_of_key(headers: Headers) -> Gate:
 
 
 def gate() -> Gate:
-    """What the person of this session may do; asked anew each time, so that a changed policy counts at once."""
+    """The gate of this session's person; made anew each time, so that a changed policy takes effect at once."""
     acting = _ACTING.get()
     if acting:
         return acting
@@ -87,7 +87,7 @@ def gate() -> Gate:
 
 
 def gate_of(claims: dict[str, Any]) -> Gate:
-    """What the person whom these claims are of may do. Raises ConfigError."""
+    """The gate of the person with these claims. Raises ConfigError."""
     policy = _policy()
     person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
     return Gate(person or NOBODY, policy, audit_log(Paths.from_env().home))
@@ -95,7 +95,7 @@ def gate_of(claims: dict[str, Any]) -> Gate:
 
 @contextmanager
 def acting(as_: Gate) -> Iterator[None]:
-    """What is done within is done by this gate's person: for threads, which know no session."""
+    """Within the block `gate` gives this gate: for threads, which have no session."""
     token = _ACTING.set(as_)
     try:
         yield
@@ -104,7 +104,7 @@ def acting(as_: Gate) -> Iterator[None]:
 
 
 def bound(do: Callable[_P, _T]) -> Callable[_P, _T]:
-    """``do``, in whatever thread, on behalf of who is at the page now."""
+    """``do`` for use in another thread, on behalf of the person who is at the page now."""
     now = gate()
 
     def as_now(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -115,7 +115,7 @@ def bound(do: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def enter() -> bool:
-    """Whether the page may be drawn; else what to do instead stands there. Call it before anything else is drawn."""
+    """Whether the page may be drawn; else it draws the sign-in or the reason. Call it before anything is drawn."""
     try:
         logs.set_up()
         if not is_guarded():
@@ -124,13 +124,13 @@ def enter() -> bool:
                 st.html(notice_html(UNGUARDED, "bad"))
             return True
         found = gate()
-    except RagqaError as error:  # a policy that cannot be read lets nobody in
+    except RagqaError as error:  # with an unreadable policy nobody has access
         _logger.error("%s", error)
         st.html(notice_html("Access is denied: the server's log says what is wrong with its settings.", "bad"))
         return False
     person = found.person
     opened = repr((person, sorted(found.policy.hidden(person))))
-    if st.session_state.get(_WHO, opened) != opened:  # another person, or other rights than this session began with
+    if st.session_state.get(_WHO, opened) != opened:  # the person or their rights have changed in this session
         st.session_state.clear()
     st.session_state[_WHO] = opened
     if person.id and _sign_in(_claims()) not in _seen:
@@ -149,7 +149,7 @@ def enter() -> bool:
 
 
 def check_settings() -> None:
-    """Raises ConfigError where the policy cannot be read, so that nobody could be let in."""
+    """Raises ConfigError where the policy cannot be read, because then nobody would have access."""
     if is_guarded():
         _policy()
 
@@ -168,7 +168,7 @@ def _claims() -> dict[str, Any]:
 
 
 def _sign_in(claims: dict[str, Any]) -> str:
-    """What tells one sign-in from another."""
+    """A key that identifies one sign-in."""
     return "|".join(str(claims.get(name, "")) for name in ("iss", "sub", "iat", "nonce"))
 
 
@@ -177,7 +177,7 @@ def _is_served_to_others() -> bool:
     try:
         return address != "localhost" and not ipaddress.ip_address(address).is_loopback
     except ValueError:
-        return True  # a name, or every address there is
+        return True  # a host name, or all addresses
 
 
 @cache
@@ -186,7 +186,7 @@ def _warn_once() -> None:
 
 
 def _providers() -> list[str | None]:
-    """Those that ``[auth]`` of secrets.toml names; None is the one without a name."""
+    """The providers in ``[auth]`` of secrets.toml; None stands for one without a name."""
     try:
         told: dict[str, Any] = st.secrets.get("auth", {})
     except FileNotFoundError:
@@ -201,7 +201,7 @@ def _draw_sign_in() -> None:
     if not providers:
         words = (
             "This page asks people to sign in, and cannot: expected [auth] in .streamlit/secrets.toml with a provider "
-            "of OpenID Connect, found none. See ragqa/server/access/README.md; RAGQA_ACCESS=off lets everybody in."
+            "of OpenID Connect, found none. See ragqa/server/access/README.md; RAGQA_ACCESS=off gives everybody access."
         )
         st.html(notice_html(words, "bad"))
     if _claims().get("is_logged_in"):

@@ -1,9 +1,9 @@
-"""What stands before the page's server: a request that is for another host, or of another site, never reaches it.
+"""The middleware before the page's server: it rejects requests for another host or from another site.
 
-What is answered may not be framed, guessed at, or made to load anything from elsewhere.
+Its headers forbid that a response is framed, that its type is guessed, and that it loads anything from elsewhere.
 
-Streamlit compares Host and Origin with each other alone, which a web site whose name was pointed to this machine
-passes; and a foreign Origin has it ask a public address who this machine is, while everybody waits.
+Streamlit only compares Host and Origin with each other. A web site whose name points to this machine passes that check,
+and a foreign Origin makes Streamlit ask a public server for this machine's address while all requests wait.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-HOSTS: Final = ("localhost", "127.0.0.1", "::1")  # where `server.allowedHosts` names none
-PROBES: Final = ("/healthz", "/readyz")  # asked by machines that know an address and no name; they tell nothing
-_SHOWN: Final = 80  # characters of what somebody sent
+HOSTS: Final = ("localhost", "127.0.0.1", "::1")  # the default of `server.allowedHosts`
+PROBES: Final = ("/healthz", "/readyz")  # requested by machines under an address, not a name; they reveal nothing
+_SHOWN: Final = 80  # characters of a request's value in a message
 
 
 def content_policy() -> str:
-    """Everything comes from this server: the page's scripts, the few lines in its HTML, and the panes' own (blob)."""
+    """Allows only content from this server: the page's scripts, those in its HTML, and the panes' own (blob)."""
     page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
     hashes = [f"'sha256-{b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in inline]
     allowed = {
         "default-src": "'self'",
-        "script-src": " ".join(["'self' blob: 'unsafe-eval'", *hashes]),  # charts are compiled where they are drawn
+        "script-src": " ".join(["'self' blob: 'unsafe-eval'", *hashes]),  # Vega compiles charts in the browser
         "style-src": "'self' 'unsafe-inline'",
         "img-src": "'self' data: blob:",
         "font-src": "'self' data:",
@@ -76,19 +76,19 @@ HEADERS: Final = {
 
 
 class Guard:
-    """ASGI middleware; the first that sees a request."""
+    """ASGI middleware, the first that handles a request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app, self._uploads = app, Uploads()
-        self._open: Counter[str] = Counter()  # websockets by the address they come from
+        self._open: Counter[str] = Counter()  # the number of open websockets, by client address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, or refuses it in a sentence."""
+        """Passes the request on, or rejects it with a message."""
         if scope["type"] == "lifespan":
             sweeping = asyncio.create_task(self._uploads.sweep())
             try:
                 await self._app(scope, receive, in_words(send))
-            except RagqaError:  # it is said already
+            except RagqaError:  # `in_words` has shown it
                 pass
             finally:
                 sweeping.cancel()
@@ -145,32 +145,32 @@ def foreign(scope: Scope) -> str:
     allowed = st.get_option("server.allowedHosts") or HOSTS
     if scope["path"] not in PROBES and not is_allowed(host, allowed):
         return (
-            f"expected a request for {', '.join(allowed)}, found one for {_shown(host)!r}; whoever runs this server "
-            "adds a name: make serve HOSTS=…, or server.allowedHosts"
+            f"expected a request for {', '.join(allowed)}, found one for {_shown(host)!r}; the operator of this server "
+            "can add a name: make serve HOSTS=…, or server.allowedHosts"
         )
     origin = headers.get("origin")
     changes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD", "OPTIONS"}
     if changes and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-        return f"expected a request of this site's own page, found one of {_shown(origin)!r}; open the page itself"
+        return f"expected a request from this site's own page, found one from {_shown(origin)!r}; open the page itself"
     return ""
 
 
 def forwarded(scope: Scope) -> str:
-    """Why a request that came through a proxy goes no further; "" where it may, or came through none.
+    """Why a request through a proxy is rejected; "" where it is allowed, or came through none.
 
-    A server that asks nobody to sign in because it listens to this machine alone would be everybody's behind one.
+    A server that needs no sign-in because it only serves this machine would be open to everybody behind a proxy.
     """
     names = [name for name in Headers(scope=scope) if name.startswith("x-forwarded-") or name == "forwarded"]
     if not names or access.is_guarded() or access.is_open_to_all() or scope["path"] in PROBES:
         return ""
     return (
-        f"expected a request of this machine, found one that a proxy passed on ({names[0]}); whoever runs this server "
-        "sets RAGQA_ACCESS=on, and people sign in, or RAGQA_ACCESS=off, and whoever reaches the proxy may do everything"
+        f"expected a request from this machine, found one that a proxy forwarded ({names[0]}); the operator has to set "
+        "RAGQA_ACCESS=on, so that people sign in, or RAGQA_ACCESS=off, which gives everybody behind it all rights"
     )
 
 
 def refused_figures(headers: Headers) -> str:
-    """Why figures are not told: where people sign in, and wherever a token is set, only who knows it is."""
+    """Why the metrics are denied, or "": with sign-in, and wherever a token is set, the request must have the token."""
     token = os.environ.get("RAGQA_METRICS_TOKEN", "").strip()
     if not token and not access.is_guarded():
         return ""
@@ -181,7 +181,7 @@ def refused_figures(headers: Headers) -> str:
 
 
 def in_words(send: Send) -> Send:
-    """A start that fails of a setting ends with its sentence in place of the trace that the server would print."""
+    """Shows a startup error of ragqa's settings as its message, not as a traceback."""
 
     async def sent(message: Message) -> None:
         error = sys.exc_info()[1]
@@ -193,7 +193,7 @@ def in_words(send: Send) -> Send:
 
 
 def with_headers(send: Send) -> Send:
-    """Adds `HEADERS` to what is answered, where it does not say otherwise itself."""
+    """Adds `HEADERS` to a response, where it does not set them itself."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -206,7 +206,7 @@ def with_headers(send: Send) -> Send:
 
 
 def is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
-    """Whether a Host header names one of these, whatever the port; ``*.`` before a name stands for any below it."""
+    """Whether a Host header, without its port, is one of these; ``*.NAME`` stands for every name below NAME."""
     try:
         parts = urlsplit(f"//{host}")
         name = (parts.hostname or "").rstrip(".")

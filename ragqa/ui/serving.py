@@ -1,4 +1,4 @@
-"""What `app.py` adds to the page's server: what stands before it, and addresses for whoever looks after it.
+"""The parts that `app.py` adds to the page's server: middleware, and routes for operators and programs.
 
 See ragqa/server/README.md.
 """
@@ -44,14 +44,14 @@ _looking = Lock()
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
-    """Loads the models as soon as the server runs, so that it can say when it is ready; lets runs end when it stops."""
+    """Loads the models when the server starts, so that it can report readiness; lets runs end when it stops."""
     share_heaps()
     keep_private(Paths.from_env().home)
     logs.set_up()
     check_numbers()
-    access.is_guarded()  # a wrong setting ends the server, and not each visit
+    access.is_guarded()  # an invalid setting stops the server at its start, not each visit
     turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS")
-    # Programs that wait for their turn hold a thread each; those of all other requests stay free beside them.
+    # Each program that waits for its turn holds a thread, so there are more threads for all other requests.
     held = whole_number("RAGQA_MAX_RUNS") + whole_number("RAGQA_MAX_WAITING")
     to_thread.current_default_thread_limiter().total_tokens += held
     _begin()
@@ -62,7 +62,7 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
 
 
 def keep_private(home: Path) -> None:
-    """What this process writes from now on is its owner's alone, and so is this folder, where it is ours."""
+    """Makes new files of this process, and this folder if we own it, accessible to their owner only."""
     os.umask(0o077)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -74,12 +74,12 @@ def keep_private(home: Path) -> None:
 
 
 def middleware() -> list[Middleware]:
-    """What sees each request before Streamlit does."""
+    """The middleware before Streamlit."""
     return [Middleware(Guard)]
 
 
 def routes() -> list[BaseRoute]:
-    """``/healthz``, ``/readyz``, ``/metrics``, and what programs call below ``/v1`` where they are let in."""
+    """``/healthz``, ``/readyz``, ``/metrics``, and, where programs have access, ``/v1`` and ``/mcp``."""
     own: list[BaseRoute] = [Route("/healthz", _health), Route("/readyz", _ready), Route("/metrics", _metrics)]
     if not access.serves_programs():
         return own
@@ -89,13 +89,13 @@ def routes() -> list[BaseRoute]:
     own.append(Mount("/v1", Keyed(application(PageBackend()), access.gate_of_key, access.acting)))
     if tools := _tools():
         keyed = Keyed(tools.app, access.gate_of_key, access.acting)
-        own += [Route("/mcp", keyed), Route("/mcp/", keyed)]  # no Mount: it leaves /mcp itself to the page
+        own += [Route("/mcp", keyed), Route("/mcp/", keyed)]  # no Mount, which would leave /mcp itself to the page
     return own
 
 
 @cache
 def _tools() -> MountedTools | None:
-    """The tools for assistants, where programs are let in and the extra `mcp` is installed."""
+    """The tools for assistants, where programs have access and the extra `mcp` is installed."""
     if not access.serves_programs() or find_spec("mcp") is None:
         return None
     from ragqa.server.api.tools import mounted
@@ -121,8 +121,8 @@ async def _metrics(request: Request) -> PlainTextResponse:
 
 
 def missing_now() -> str:
-    """What the first question would have to wait for or would fail of; "" where nothing. Says nothing of paths."""
-    if not _looking.acquire(blocking=False):  # somebody else's look may be loading what was missing
+    """What the first question would wait for or fail on, without paths; "" where the server is ready."""
+    if not _looking.acquire(blocking=False):  # another request may be loading what was missing
         return "models and the first corpus are being opened"
     try:
         loading = _begin()

@@ -1,6 +1,6 @@
-"""What all sessions share, computed once: models, indexes, runs, turns.
+"""A cache that all sessions share: models, indexes, runs, the queue.
 
-Not Streamlit's own caches: one message of its protocol, which nobody has to be signed in for, empties those.
+Streamlit's own caches are not used, because a message of its protocol can empty them without any sign-in.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _T = TypeVar("_T")
 
 
 class _Entry:
-    """What was computed, and when; whoever holds the lock computes."""
+    """A value and the time when it was computed; the lock is held while it is computed."""
 
     def __init__(self) -> None:
         self.lock, self.values, self.at = Lock(), list[object](), 0.0
 
 
 class Shared(Generic[_P, _T]):
-    """A function whose values are kept by its arguments, those whose names begin with ``_`` left aside.
+    """A function whose results are cached by its arguments, except those whose names begin with ``_``.
 
-    Of several threads that want the same value one computes it; what it raises is not kept. Arguments count by their
+    If several threads need the same value, one computes it; errors are not cached. Arguments are compared by their
     ``repr``.
     """
 
@@ -43,7 +43,7 @@ class Shared(Generic[_P, _T]):
         _ALL.append(self.clear)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """The value that is kept, else computed now."""
+        """The cached value, else a new one."""
         bound = self._names.bind(*args, **kwargs).arguments
         key = repr([(name, value) for name, value in bound.items() if not name.startswith("_")])
         with self._lock:
@@ -59,7 +59,7 @@ class Shared(Generic[_P, _T]):
             return cast("_T", entry.values[0])
 
     def clear(self) -> None:
-        """Forgets every value."""
+        """Removes every cached value."""
         with self._lock:
             self._entries.clear()
 
@@ -70,11 +70,11 @@ _ALL: Final[list[Callable[[], None]]] = []
 def shared(
     *, most: int = 1_000, seconds: float = float("inf"), spinner: str = ""
 ) -> Callable[[Callable[_P, _T]], Shared[_P, _T]]:
-    """Keeps the ``most`` values asked for last, each so many seconds; ``spinner`` is shown while one is computed."""
+    """Caches the ``most`` recently used values, each for ``seconds``; ``spinner`` is shown while one is computed."""
     return lambda compute: Shared(compute, most, seconds, spinner)
 
 
 def forget() -> None:
-    """Forgets every value of every function, as a server does that is started again."""
+    """Removes the cached values of every function, as a restart of the server would."""
     for clear in _ALL:
         clear()

@@ -1,4 +1,4 @@
-"""Files that browsers send: Streamlit takes them from anybody, keeps them in memory, and asks nobody how many."""
+"""Limits for uploaded files: Streamlit itself accepts them from anybody, without limit, and keeps them in memory."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 PATH: Final = "/_stcore/upload_file/"
-SESSION_MB: Final = 420  # held of one session's: two files of the largest size, with what HTTP adds
+SESSION_MB: Final = 420  # held for one session: two files of the largest size, with the overhead of HTTP
 SESSION_FILES: Final = 500
-IDLE_SECONDS: Final = 1_800.0  # after which a file goes that no page took
+IDLE_SECONDS: Final = 1_800.0  # after which a file that no page has used is removed
 SWEEP_SECONDS: Final = 60.0
 
 
 class Uploads:
-    """What the browsers' files in this process's memory amount to; used by the server's event loop alone."""
+    """Counts the uploaded files in this process's memory; used only by the server's event loop."""
 
     def __init__(self) -> None:
-        self._coming: Counter[str] = Counter()  # bytes on their way, by session
+        self._coming: Counter[str] = Counter()  # bytes that are being uploaded, by session
         self._since: dict[tuple[str, str], float] = {}  # when a file was first seen
 
     def refusal(self, scope: Scope) -> tuple[int, str]:
-        """What an upload, or the taking back of one, is refused with: status and sentence; 0 and "" where it is not."""
+        """(status, message) for an upload or removal that is rejected; (0, "") where it is allowed."""
         if access.is_guarded() and not _may_upload(scope):
             METRICS.count("ragqa_refusals_total", wanted=str(Act.UPLOAD))
             return 403, "expected somebody who has signed in and may upload, found nobody; sign in on the page"
@@ -62,14 +62,14 @@ class Uploads:
         in_session = sizes.get(session, 0) + self._coming[session] + int(length)
         if in_session > most_here or len(here) >= SESSION_FILES:
             held_here = f"{SESSION_FILES} files and {most_here >> 20:,} MB of one session"
-            return 413, f"expected at most {held_here} at once, found more; take some out, or put them into the library"
+            return 413, f"expected at most {held_here} at once, found more; remove some, or add them to the library"
         if sum(sizes.values()) + self._coming.total() + int(length) > most:
             return 503, f"expected at most {most >> 20:,} MB of all visitors' files at once, found more; wait a minute"
         return 0, ""
 
     @contextmanager
     def arriving(self, scope: Scope) -> Iterator[None]:
-        """Counts a file that is on its way."""
+        """Counts a file while it is being uploaded."""
         session, length = _session_of(scope), int(Headers(scope=scope).get("content-length", "0") or 0)
         self._coming[session] += length
         try:
@@ -80,7 +80,7 @@ class Uploads:
                 del self._coming[session]
 
     def drop_idle(self, now: float) -> int:
-        """Lets go of files that no page took for half an hour; how many they were."""
+        """Removes files that no page has used for half an hour; returns their number."""
         held = {(session, file) for session, files in held_files().items() for file in files}
         self._since = {key: self._since.get(key, now) for key in held}
         idle = [key for key, since in self._since.items() if now - since > IDLE_SECONDS]
@@ -89,7 +89,7 @@ class Uploads:
         return len(idle)
 
     async def sweep(self) -> None:
-        """Drops idle files, as long as the server runs."""
+        """Removes idle files periodically, as long as the server runs."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             if dropped := self.drop_idle(time.monotonic()):
@@ -97,20 +97,20 @@ class Uploads:
 
 
 def most_bytes() -> tuple[int, int]:
-    """Of one session and of all, as RAGQA_UPLOADS_MB says, which counts for all. Raises ConfigError."""
+    """The most bytes of one session and of all sessions (RAGQA_UPLOADS_MB). Raises ConfigError."""
     every = whole_number("RAGQA_UPLOADS_MB")
     return min(SESSION_MB, every) << 20, every << 20
 
 
 def held_files() -> dict[str, dict[str, UploadedFileRec]]:
-    """The files in memory by session and id; none where no server runs."""
+    """The files in memory by session and id; empty where no server runs."""
     if not Runtime.exists():
         return {}
     return {session: dict(files) for session, files in dict(_manager().file_storage).items()}
 
 
 def let_go(files: Iterable[UploadedFile]) -> None:
-    """Forgets files that a page has taken: Streamlit would keep them as long as the session lasts."""
+    """Removes files that a page has used, because Streamlit would keep them for the whole session."""
     context = get_script_run_ctx()
     if context and Runtime.exists():
         for file in files:
@@ -134,6 +134,6 @@ def _may_upload(scope: Scope) -> bool:
     try:
         claims = json.loads(_get_signed_cookie_with_chunks(cookies, "_streamlit_user") or b"{}")
         found = access.gate_of(claims) if isinstance(claims, dict) else None
-    except (ValueError, RagqaError):  # a policy that cannot be read lets nobody in
+    except (ValueError, RagqaError):  # with an unreadable policy nobody has access
         return False
     return found is not None and any(found.may(act) for act in (Act.CHECK, Act.UPLOAD, Act.EVALUATION))

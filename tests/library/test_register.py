@@ -421,4 +421,4 @@ def test_the_command(tmp_path, monkeypatch, ended):
     assert set(FIELDS) < set(rows[0])
     with locked(tmp_path / "registers" / "rulebook.lock", AssertionError):
         refused = ended("register", "rulebook", "--json", "--document", "7", code=2)
-    assert "found another ragqa at it" in " ".join(refused.err.split())
+    assert "is being changed by another ragqa" in " ".join(refused.err.split())

@@ -102,10 +102,10 @@ def test_rows_are_judged_one_after_another_and_what_is_said_stays(world):
     assert list(GapStore(folder).corrections.values()) == [Correction("confirmed"), Correction("covered", HOSTILE)]
     assert "People found 1 of 2 results right" in told(at)
     at.selectbox(key="gaps_result").set_value("covered").run()
-    assert "Corrected by a person; found was: conflicts" in told(at)
+    assert "Corrected by a person; the verifier’s label: conflicts" in told(at)
     at.selectbox(key="gaps_result").set_value(None)
     at.text_input(key="gaps_words").set_value("no such words").run()
-    assert "No row has all of this" in [one.value for one in at.caption]
+    assert "No row matches" in [one.value for one in at.caption]
 
 
 def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world):
@@ -138,7 +138,7 @@ def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     at.button(key="gaps_say_3").click().run()
     at.file_uploader(key="gaps_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at))
-    assert "edited.csv: 0 fields taken over, 1 conflicts" in html
+    assert "edited.csv: 0 fields imported, 1 conflicts" in html
     assert "said: 'covered' stays, not 'partly'" in html
     assert [one.said for one in GapStore(folder).corrections.values()] == ["confirmed", "covered"]
 

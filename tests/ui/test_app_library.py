@@ -70,7 +70,7 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     assert "All \\*of\\* them." in words
     at = page(corpus="mine")
     at.button(key="remove_a").click().run()
-    assert "goes with the next indexing" in shown(at)[1]
+    assert "removed by the next indexing" in shown(at)[1]
     at.button(key="library_delete").click().run()
     assert "Deleted" in " ".join(one.label for one in at.expander)
     at.button[-2].click().run()

@@ -64,7 +64,7 @@ def test_rows_are_found_by_words_party_strength_and_status_and_a_new_version_is_
     at.selectbox(key="register_strength").set_value("should").run()
     assert "Rows 1 to 1 of 1" in told(at)[1]
     at.selectbox(key="register_status").set_value("done").run()
-    assert "No row has all of this" in told(at)[1]
+    assert "No row matches" in told(at)[1]
     held = store.load(file)
     first = held.rows[0].obligation_id
     store.change(file, lambda one: replace(one, handlings={first: store.Handling("Ann", "done", note=HOSTILE)}))
@@ -97,7 +97,7 @@ def test_an_edited_sheet_comes_back_and_its_conflict_is_said(file, tmp_path):
     at = page()
     at.file_uploader(key="register_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at)[0])
-    assert "edited.csv: 1 fields taken over, 1 conflicts" in html
+    assert "edited.csv: 1 fields imported, 1 conflicts" in html
     assert "owner: 'Zoe' stays, not 'Eve'" in html
     assert {name: one.owner for name, one in store.load(file).handlings.items()} == {first: "Ann", second: "Zoe"}
 

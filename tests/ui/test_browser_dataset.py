@@ -48,7 +48,7 @@ def test_a_pair_is_escaped_and_told_labels_name_nobody():
     assert "<script>" not in found
     assert "<img" not in found
     assert "one of 2 passages" in found
-    assert "not at hand" in pair_html(row, "1:<b>", None, [])
+    assert "not available" in pair_html(row, "1:<b>", None, [])
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_twenty_pairs_by_keyboard_two_reviewers_agreement_adjudication_and_the_l
     folder, address = reviewed
     page = opened_page(browser)
     page.goto(f"{address}/dataset?set={folder.name}&view=Review")
-    page.get_by_text("Say who labels").wait_for()
+    page.get_by_text("Enter your name").wait_for()
     first, second = ["1"] * 12 + ["2"] * 4 + ["3"] * 2 + ["4"] * 2, ["1"] * 12 + ["2"] * 4 + ["3"] * 2 + ["1"] * 2
     reviewer(page, "Ann")
     picture(page, "review")

@@ -134,7 +134,7 @@ def test_presets_that_cannot_run_here_are_not_offered_and_the_others_have_plain_
 def test_a_preset_that_lacks_a_ranking_says_so_in_place(app):
     app.query_params["preset"] = "RIRAG SPLADEv2"
     at = app.run()
-    assert "The preset needs splade, which is not here" in words(at)
+    assert "The preset needs splade, which is missing here" in words(at)
 
 
 def test_who_labels_is_asked_once_and_the_field_gives_way(monkeypatch):

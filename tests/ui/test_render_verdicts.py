@@ -94,8 +94,8 @@ def test_a_card_tells_verdict_and_reason_then_what_decided_and_the_rule_then_the
 
 def test_what_is_not_believed_is_counted(evaluation):
     cards = cards_of(evaluation, SOURCES)
-    assert "Left aside: 1 source sentence at 0.50 or more" in Tags(cards["s0"]).text
-    assert "Left aside" not in Tags(cards["s1"]).text
+    assert "Rejected by the verdict: 1 source sentence at 0.50 or more" in Tags(cards["s0"]).text
+    assert "Rejected by the verdict" not in Tags(cards["s1"]).text
 
 
 def test_sources_that_disagree_stand_in_one_card_each_with_its_words(evaluation):
@@ -153,7 +153,7 @@ def test_counts_and_doubt_stand_near_the_scores(evaluation):
 def test_a_cell_that_is_not_believed_is_hatched(evaluation, kind, doubted):
     html = pairs_html(evaluation, SOURCES, kind)
     assert html.count("rq-hatched") == 1
-    assert f'P({kind}) {doubted}, not believed" class="rq-hatched"' in html
+    assert f'P({kind}) {doubted}, rejected by the verdict" class="rq-hatched"' in html
     assert "rq-hatched" not in pairs_html(before_rules(evaluation), SOURCES, kind)
 
 

@@ -1,1 +1,1 @@
-"""Who may do what, and the log of what was done; knows nothing of Streamlit. Begin with README.md."""
+"""Access control and the audit log, without any dependence on Streamlit. Begin with README.md."""

@@ -1,6 +1,6 @@
-"""Where the audit log's latest hash is noted outside of it: a file elsewhere, or a system's log, each entry a line.
+"""Notes the audit log's latest hash outside the log, in another file or in a system log: one line per entry.
 
-Who can rewrite the whole log, head and all, cannot rewrite these, where the server may only add to them.
+Whoever can rewrite the whole log and its head cannot rewrite these notes, if the server may only append to them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _PRIORITY: Final = 86  # facility authpriv, informational (RFC 3164)
 
 
 def anchor_place() -> str:
-    """A file, ``syslog`` or ``syslog:HOST:PORT``, as RAGQA_AUDIT_ANCHOR says; "": nowhere."""
+    """The value of RAGQA_AUDIT_ANCHOR: a file, ``syslog`` or ``syslog:HOST:PORT``; "" where it is not set."""
     return os.environ.get(VARIABLE, "").strip()
 
 
 def note(place: str, count: int, stamp: str) -> None:
-    """Adds ``COUNT:HASH`` there. Raises RecordError where that cannot be done: what is not noted is not done."""
+    """Adds ``COUNT:HASH`` at this place. Raises RecordError where it cannot; then the act must not be done."""
     line = f"{count}:{stamp}"
     try:
         if place.partition(":")[0] != SYSLOG:
@@ -36,14 +36,14 @@ def note(place: str, count: int, stamp: str) -> None:
         with socket.socket(family, socket.SOCK_DGRAM) as sending:
             sending.connect((host, int(port)) if host else "/dev/log")
             sending.send(f"<{_PRIORITY}>ragqa-audit: {line}".encode())
-    except (OSError, ValueError, OverflowError) as error:  # the last of a port beyond 65535
+    except (OSError, ValueError, OverflowError) as error:  # OverflowError for a port above 65535
         raise RecordError(
             f"{VARIABLE}: expected a place to note the audit log's latest entry, found {place[:80]!r} ({error}); set it"
         ) from error
 
 
 def noted(place: str) -> tuple[str, ...]:
-    """What was noted in this file, oldest first; nothing where it is none. Raises RecordError."""
+    """The notes in this file, oldest first; empty where the place is not a file. Raises RecordError."""
     if not place or place.partition(":")[0] == SYSLOG:
         return ()
     try:

@@ -1,14 +1,14 @@
-"""The audit log: one line an act, each chained to the one before, on disk before the act is acknowledged.
+"""The audit log: one line per act, chained by hashes, on disk before the act is acknowledged.
 
 ::
 
     RAGQA_HOME/audit/
-    ├── audit-1-400000.jsonl   what `AuditLog.rotate` put aside, its first and last line's numbers in its name
-    ├── audit.jsonl   one JSON object a line; ``hash`` is the sha256 of ``before``, the hash above it, and the rest
-    ├── head.json     the latest line once more, written first: a log that was cut short no longer ends in it
+    ├── audit-1-400000.jsonl   a file put aside by `AuditLog.rotate`, with the numbers of its first and last line
+    ├── audit.jsonl   one JSON object per line; ``hash`` is the sha256 of ``before`` (the previous hash) and the rest
+    ├── head.json     a copy of the latest line, written first, so that a truncated log can be recognised
     └── .lock         one process writes at a time
 
-A process that is killed between the two leaves the line in the head alone; the next entry puts it back.
+If a process is killed between both writes, only the head has the line; the next entry restores it in the log.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ragqa.infra.journal import translated
 from ragqa.server.access.anchor import anchor_place, note
 
 LOG, HEAD = "audit.jsonl", "head.json"
-FIRST: Final = "0" * 64  # what stands before the first entry
-MOST, LONGEST = 50, 8_000  # of a list, and characters of a text
-_PATIENCE: Final = 20.0  # seconds for other processes' entries
+FIRST: Final = "0" * 64  # the hash before the first entry
+MOST, LONGEST = 50, 8_000  # items of a list, and characters of a text, in an entry
+_PATIENCE: Final = 20.0  # seconds to wait for other processes' entries
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """The first place at which the log is not as it was written. ``line`` counts from 1; 0 is the head's file."""
+    """The first place where the log was altered. ``line`` counts from 1; 0 is the head's file."""
 
     line: int
     expected: str
@@ -48,7 +48,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How far the log is whole: so many entries, the last of which has this hash; ``broken`` is what comes then."""
+    """The intact part of the log: the number of its entries and the last hash; ``broken`` is the first break."""
 
     entries: int
     hash: str
@@ -59,13 +59,13 @@ class AuditLog:
     """The log of one folder; any number of threads and processes may append to it."""
 
     def __init__(self, folder: Path, anchor: str = "") -> None:
-        """``anchor`` is where the hash of each entry is noted, as `ragqa.server.access.anchor` has it."""
+        """``anchor`` is where the hash of each entry is also noted; see `ragqa.server.access.anchor`."""
         self.folder, self._anchor = folder, anchor
 
     def append(self, act: str, who: str, email: str = "", **about: object) -> None:
         """Adds an entry; it is on disk when this returns. Raises RecordError where it cannot be written.
 
-        What is empty is left out.
+        Empty values are left out.
         """
         with self._held():
             head = self._head()
@@ -81,7 +81,7 @@ class AuditLog:
                 note(self._anchor, n + 1, json.loads(line)["hash"])
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Every line that is an entry, oldest first, whether the chain holds or not."""
+        """Every valid entry, oldest first, even where the chain is broken."""
         for line in _lines_of([*self._aside(), self.folder / LOG]):
             try:
                 entry = json.loads(line)
@@ -91,13 +91,13 @@ class AuditLog:
                 yield entry
 
     def verify(self, *anchors: str) -> Verified:
-        """Reads the whole log. ``anchors``, each ``COUNT:HASH``, are what it said once and was noted elsewhere.
+        """Verifies the whole log. ``anchors``, each ``COUNT:HASH``, are earlier hashes that were noted elsewhere.
 
         Raises RecordError where the log cannot be read.
         """
         if not self.folder.is_dir():
             return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchors, None))
-        with self._held():  # only for where the log ends now: reading takes long, and others go on writing
+        with self._held():  # only to fix the log's present end: reading takes long, and others go on writing
             files = [*self._aside(), self.folder / LOG]
             size = files[-1].stat().st_size if files[-1].exists() else 0
             head_text = (self.folder / HEAD).read_bytes() if (self.folder / HEAD).exists() else None
@@ -115,9 +115,9 @@ class AuditLog:
         return Verified(n, before, self._beside(noted, whole, anchors, head_text))
 
     def rotate(self) -> Path | None:
-        """Puts the log aside under the numbers of its lines; the next entry is chained to its last. None: no entries.
+        """Renames the log after its first and last line number; the next entry continues the chain in a new file.
 
-        Raises RecordError.
+        None where there are no entries. Raises RecordError.
         """
         with self._held():
             head = self._head()
@@ -134,7 +134,7 @@ class AuditLog:
             return aside
 
     def _aside(self) -> list[Path]:
-        """The files that were put aside, in their order."""
+        """The files that were put aside, in order."""
         found = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("audit-*-*.jsonl")]
         return [path for _, path in sorted(found)]
 
@@ -144,7 +144,7 @@ class AuditLog:
     def _beside(
         self, hashes: Mapping[int, str], whole: Verified, anchors: Sequence[str], text: bytes | None
     ) -> Break | None:
-        """Whether head (its file's ``text``) and anchors agree with a log that is whole in itself."""
+        """The first break between an intact log and its head (``text`` of its file) or the anchors; None if none."""
         head = _entry(text.decode("utf-8", "replace")) if text is not None else None
         if text is not None and head is None:
             return Break(0, "the latest line of the log", "something else")
@@ -165,7 +165,7 @@ class AuditLog:
         return None
 
     def _head(self) -> dict[str, Any] | None:
-        """The latest entry; None where there is none yet. Raises RecordError where the file is not what was written."""
+        """The latest entry; None where there is none yet. Raises RecordError if the head was altered or is missing."""
         try:
             text = (self.folder / HEAD).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -184,7 +184,7 @@ class AuditLog:
         )
 
     def _put_back(self, head: dict[str, Any] | None) -> None:
-        """Completes a last line that a killed process left in the head alone. Raises RecordError where it cannot be."""
+        """Restores a last line that a killed process wrote only to the head. Raises RecordError where it cannot."""
         if head is None:
             return
         path, line, aside = self.folder / LOG, _line(head).encode(), self._aside()
@@ -214,7 +214,7 @@ class AuditLog:
 
 
 def _lines_of(files: Sequence[Path], size: int | None = None) -> Iterator[str]:
-    """The lines with their ends, whatever bytes they hold, of the last file only the first ``size`` bytes."""
+    """The lines with their line ends, also with invalid UTF-8; only the first ``size`` bytes of the last file."""
     for path in files:
         left = size if path is files[-1] else None
         if path.exists():
@@ -227,7 +227,7 @@ def _lines_of(files: Sequence[Path], size: int | None = None) -> Iterator[str]:
 
 
 def _entry(text: str) -> dict[str, Any] | None:
-    """The entry that this is the line of; None where it is not what was written."""
+    """The entry of this line; None where the line was altered."""
     try:
         found = json.loads(text)
         return found if isinstance(found, dict) and isinstance(found.get("n"), int) and _line(found) == text else None
@@ -236,14 +236,14 @@ def _entry(text: str) -> dict[str, Any] | None:
 
 
 def _short(value: object) -> object:
-    """Names that somebody chose make no entry long."""
+    """The value, shortened so that long names do not make long entries."""
     if isinstance(value, list):
         return [_short(one) for one in value[:MOST]] + ([f"and {len(value) - MOST} more"] if len(value) > MOST else [])
     return value[:LONGEST] if isinstance(value, str) else value
 
 
 def _line(entry: Mapping[str, Any]) -> str:
-    """The one way in which an entry with this content is written, its hash computed anew."""
+    """The canonical line of an entry, with its hash computed again."""
     told = {name: value for name, value in entry.items() if name != "hash"}
     return _text(told | {"hash": hashlib.sha256((told["before"] + _text(told)).encode()).hexdigest()}) + "\n"
 
@@ -253,7 +253,7 @@ def _text(entry: Mapping[str, Any]) -> str:
 
 
 def _broken(line: str, n: int, before: str) -> Break | None:
-    """What is wrong with line ``n``, whose predecessor has the hash ``before``."""
+    """What is wrong with line ``n``, if anything; ``before`` is the hash of the line before."""
     try:
         entry = json.loads(line)
         number, link, stamp = (entry[name] for name in ("n", "before", "hash"))
@@ -273,5 +273,5 @@ def _broken(line: str, n: int, before: str) -> Break | None:
 
 
 def audit_log(home: Path) -> AuditLog:
-    """The log of this RAGQA_HOME, noted elsewhere where RAGQA_AUDIT_ANCHOR says so."""
+    """The log of this RAGQA_HOME, with the anchor that RAGQA_AUDIT_ANCHOR names."""
     return AuditLog(home / "audit", anchor_place())

@@ -1,4 +1,4 @@
-"""The one place that says yes or no, and writes down what was done: everything the page opens or changes asks here."""
+"""The gate: everything that the page or a program opens or changes is allowed and logged here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Store = TypeVar("_Store", bound=Database)
 
 
 class RateLimit:
-    """Of one process, and forgotten with it. Safe between threads."""
+    """The rate limits of one process, kept in memory only. Safe between threads."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
@@ -31,7 +31,7 @@ class RateLimit:
         self._lock = Lock()
 
     def spend(self, person: str, kind: str, amount: int, most: int) -> None:
-        """Takes note of it. Raises AccessError, and does not, where it would be more than ``most`` within an hour."""
+        """Counts ``amount``. Raises AccessError, without counting, if it would be more than ``most`` within an hour."""
         with self._lock:
             now = self._now()
             for key in [key for key, entries in self._used.items() if entries[-1][0] <= now - HOUR]:
@@ -60,14 +60,14 @@ class RateLimit:
         )
 
 
-_USED: Final = RateLimit()  # of this process
-_OPENED: Final[dict[tuple[str, str], float]] = {}  # who read which record of late
+_USED: Final = RateLimit()  # the limits of this process
+_OPENED: Final[dict[tuple[str, str], float]] = {}  # when a person last read a record, by (person id, record id)
 _MOST_OPENED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One person under one policy. ``audit`` is None where nobody signs in: nothing is refused, nothing logged."""
+    """One person under one policy. ``audit`` is None without sign-in: then nothing is denied and nothing logged."""
 
     person: Person = LOCAL
     policy: Policy = field(default_factory=Policy)
@@ -75,7 +75,7 @@ class Gate:
     used: RateLimit = _USED
 
     def may(self, act: Act, corpus: str = "") -> bool:
-        """Whether `demand` would let it pass; asks without a trace, for what the page offers."""
+        """Whether `demand` would allow this; not logged, for deciding what the page offers."""
         return self.policy.may(self.person, act, corpus)
 
     def demand(self, act: Act, corpus: str = "") -> None:
@@ -84,7 +84,7 @@ class Gate:
             self.refuse(act, corpus)
 
     def refuse(self, act: Act, corpus: str = "", **about: object) -> None:
-        """Raises AccessError after logging it. What is hidden is spoken of as if it were not there."""
+        """Logs a denied act and raises AccessError, which speaks of a hidden corpus as if it did not exist."""
         self.log(Act.REFUSAL, wanted=act, corpus=corpus, **about)
         if corpus and self.may(act):
             msg = f"There is no corpus {corpus[:60]!r} that you may read; choose another, or ask an administrator."
@@ -94,7 +94,7 @@ class Gate:
 
     @contextmanager
     def doing(self, act: Act, corpus: str = "", **about: object) -> Iterator[None]:
-        """Demands and logs the act, on disk before it begins; a failure of it is logged too."""
+        """Demands the act and logs it before it begins; also logs a failure."""
         self.demand(act, corpus)
         self.log(act, corpus=corpus, **about)
         try:
@@ -104,32 +104,32 @@ class Gate:
             raise
 
     def log(self, act: Act, **about: object) -> None:
-        """One entry. Raises RecordError where it cannot be written: what cannot be logged is not done."""
+        """Adds an entry. Raises RecordError where it cannot be written; then the act must not be done."""
         if act is Act.REFUSAL:
             METRICS.count("ragqa_refusals_total", wanted=str(about.get("wanted", "")))
         if self.audit:
             self.audit.append(act, self.person.id, self.person.email, **about)
 
     def asked(self, text: str) -> dict[str, object]:
-        """What the log says of a question or a text: its length, and itself only where the policy says so."""
+        """The log's entries on a question or text: its length, and the text only if the policy says so."""
         return {"characters": len(text)} | ({"text": text} if self.policy.log_questions else {})
 
     def spend_question(self) -> None:
-        """Counts a question. Raises AccessError, saying when one may go on, where it is more than the policy allows."""
+        """Counts a question. Raises AccessError above the policy's limit, with the time when it ends."""
         if most := self.audit and self.policy.questions_per_hour:
             self.used.spend(self.person.id, "questions", 1, most)
 
     def spend_upload(self, n_bytes: int) -> None:
-        """The same of what is uploaded."""
+        """Counts the bytes of an upload. Raises as `spend_question`."""
         if most := self.audit and self.policy.upload_mb_per_hour:
             self.used.spend(self.person.id, "bytes of uploads", n_bytes, most * 10**6)
 
     def owns(self, owner: str) -> bool:
-        """Whether a run that this person's id began is theirs to see."""
+        """Whether this person may see a run that ``owner`` (a person's id) began."""
         return self.person.role is Role.ADMINISTRATOR or (bool(owner) and owner == self.person.id)
 
     def seeing(self, store: _Store) -> _Store:
-        """The store, of records or of cases, as this person sees it; all of it where nobody signs in."""
+        """The store of records or cases, restricted to what this person may see; all of it without sign-in."""
         if self.audit is None:
             return store
         person = self.person
@@ -140,7 +140,7 @@ class Gate:
         )
 
     def _opened(self, record_id: str) -> None:
-        """Logs who reads a record, once an hour: a page is drawn again at every click."""
+        """Logs who reads a record, at most once an hour, because the page runs again at every click."""
         now, about = time.monotonic(), (self.person.id, record_id)
         if now - _OPENED.get(about, -HOUR) >= HOUR:
             self.log(Act.READ, record=record_id)

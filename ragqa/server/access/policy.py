@@ -1,4 +1,4 @@
-"""Roles, what each may do, and the file that says who has which. Nothing here touches the network or the page."""
+"""Roles, what each may do, and the file that assigns them. Nothing here uses the network or the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragqa.errors import ConfigError
 
 
 class Role(IntEnum):
-    """Each may do what those before it may."""
+    """The roles; each may also do everything that the roles before it may."""
 
     NONE = 0
     READER = 1
@@ -24,7 +24,7 @@ class Role(IntEnum):
 
 
 class Act(StrEnum):
-    """What is done on the page; `LEAST` says who may, the log who did."""
+    """The acts of the page and of programs; `LEAST` gives the least role for each, the audit log who did it."""
 
     READ = "read"
     QUESTION = "question"
@@ -32,10 +32,10 @@ class Act(StrEnum):
     SWEEP = "sweep"
     SHARE = "share"
     FEEDBACK = "feedback"
-    RECORD = "record"  # a note on one of their own, or its deletion
-    CASE = "case"  # made, added to, shared, submitted
+    RECORD = "record"  # a note on one's own record, or its deletion
+    CASE = "case"  # opening, adding, sharing, submitting
     REVIEW = "review"  # a decision on what another person submitted
-    REGISTER = "register"  # who deals with an obligation, and how far that is
+    REGISTER = "register"  # a change of how an obligation is handled
     PRESET = "preset"
     UPLOAD = "upload"
     INDEX = "index"
@@ -47,7 +47,7 @@ class Act(StrEnum):
     VERIFY = "verify"
     EVALUATION = "evaluation"
     AUDIT = "audit"
-    # What is only logged.
+    # Acts that are only logged
     SIGN_IN = "sign-in"
     SIGN_OUT = "sign-out"
     REFUSAL = "refusal"
@@ -63,13 +63,13 @@ LEAST: Final = {
     **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
     **dict.fromkeys((Act.EVALUATION, Act.AUDIT), Role.ADMINISTRATOR),
 }
-GROUP, ROLE = "group:", "role:"  # before the name of a group or role, where a record or a case is shared with one
-CLOCKS: Final = 120.0  # seconds by which the provider's clock may be ahead of ours
+GROUP, ROLE = "group:", "role:"  # prefixes of groups and roles that a record or a case is shared with
+CLOCKS: Final = 120.0  # seconds that the provider's clock may be ahead
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who is at the page. ``id`` is issuer and subject, which nobody else is ever given; ``email`` is verified."""
+    """The person who acts. ``id`` is ISSUER|SUBJECT, which is unique; ``email`` is verified, or empty."""
 
     id: str
     role: Role = Role.NONE
@@ -78,36 +78,39 @@ class Person:
 
     @property
     def name(self) -> str:
-        """For people to read."""
+        """The name to show: the address, else the id."""
         return self.email or self.id
 
     @property
     def names(self) -> frozenset[str]:
-        """What a record or a case can be shared with; a role is everybody who has it or a higher one."""
+        """The names by which records and cases are shared with this person: id, email, groups, own and lower roles."""
         roles = (ROLE + role.name.lower() for role in Role if Role.NONE < role <= self.role)
         email = {self.email} if self.email and not self.email.startswith((GROUP, ROLE)) else set[str]()
         return frozenset({self.id, *email, *(GROUP + group for group in self.groups), *roles})
 
 
-LOCAL: Final = Person("local", Role.ADMINISTRATOR)  # whoever sits at a page that asks nobody to sign in
+LOCAL: Final = Person("local", Role.ADMINISTRATOR)  # everybody at a page without sign-in
 NOBODY: Final = Person("")
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """Who is meant, by exactly one of three, of any provider or the one of ``issuer``; and what they get."""
+    """One [[people]] table: a person by exactly one of email, subject or claim, and their role and groups.
+
+    An empty ``issuer`` means any provider.
+    """
 
     issuer: str = ""
     email: str = ""
     subject: str = ""
     claim: tuple[str, str] = ("", "")
-    role: Role | None = None  # not said: that of other rules for the same person, if any
+    role: Role | None = None  # None: the role comes from other rules for the same person, if any
     groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the file says. ``corpora`` are those that not everybody reads, with the groups that do."""
+    """The content of the access file. ``corpora`` maps each restricted corpus to the groups that may read it."""
 
     people: tuple[AccessRule, ...] = ()
     corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -115,11 +118,11 @@ class Policy:
     session_hours: float = 12.0
     trust_email: bool = False
     log_questions: bool = False
-    questions_per_hour: int = 0  # of one person; 0: any number
+    questions_per_hour: int = 0  # for each person; 0: no limit
     upload_mb_per_hour: int = 0
 
     def person(self, claims: Mapping[str, Any], now: float) -> Person | None:
-        """Who these claims are of; None where nobody is signed in, or not any more. ``now`` in seconds since 1970."""
+        """The person with these claims; None without a valid sign-in. ``now`` is in seconds since 1970."""
         issuer, subject, since = (claims.get(name) for name in ("iss", "sub", "iat"))
         if claims.get("is_logged_in") is not True or not (_is_text(issuer) and _is_text(subject)):
             return None
@@ -137,13 +140,13 @@ class Policy:
         return Person(f"{issuer}|{subject}", role, groups, address)
 
     def check_issuers(self, n_providers: int, path: str) -> None:
-        """Raises ConfigError where a rule would mean people of several providers: each may call its own anything."""
+        """Raises ConfigError if rules without issuer would apply to several providers, whose names can collide."""
         if n_providers > 1 and any(not rule.issuer for rule in self.people):
             expected = f"an issuer in each [[people]], as there are {n_providers} providers"
             raise _wrong(Path(path), expected, "none in one")
 
     def may(self, person: Person, act: Act, corpus: str = "") -> bool:
-        """Whether this person may do this, with this corpus where one is named."""
+        """Whether this person may do this act, with this corpus if one is named."""
         return act in LEAST and person.role >= LEAST[act] and (not corpus or self._reads(person, corpus))
 
     def hidden(self, person: Person) -> frozenset[str]:
@@ -180,7 +183,7 @@ _PERSON: Final = {"issuer", "email", "subject", "claim", "value", "role", "group
 
 
 def read_policy(path: Path) -> Policy:
-    """What this TOML file says, read again when it has changed. Raises ConfigError naming what is wrong in it."""
+    """The policy in this TOML file, read again when it has changed. Raises ConfigError, which names the mistake."""
     try:
         stamp = path.stat()
         return _read(path, stamp.st_mtime_ns, stamp.st_size)

@@ -1,4 +1,4 @@
-"""What programs send below /v1, as OpenAPI describes it."""
+"""The request bodies of /v1, as OpenAPI describes them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _decoded(content: object) -> bytes:
 
 
 class DocumentRequest(BaseModel):
-    """A file in base64, for a corpus of the library; without ``corpus`` a new one of this ``title`` is made."""
+    """A file in base64 for a corpus of the library; without ``corpus`` a new one with this ``title`` is made."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     content: Annotated[bytes, BeforeValidator(_decoded)]
@@ -69,21 +69,21 @@ class DocumentRequest(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """One message of a chat; of content in parts the texts count."""
+    """One message of a chat; of content in parts only the texts are used."""
 
     role: str
     content: str | list[dict[str, Any]] | None = None
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """The message's text."""
         if isinstance(self.content, list):
             return "\n".join(str(part.get("text", "")) for part in self.content)
         return self.content or ""
 
 
 class ChatRequest(BaseModel):
-    """As OpenAI's, of which what writes differently (temperature, tools, …) is left aside."""
+    """A request in OpenAI's form; other fields (temperature, tools, …) are ignored."""
 
     model: Annotated[str, Field(max_length=200)]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]

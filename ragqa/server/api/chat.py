@@ -1,7 +1,7 @@
-"""An answer in OpenAI's form of a chat, so that any front end that speaks it can ask a corpus.
+"""Answers in the form of OpenAI's chat API, so that any front end for it can ask a corpus.
 
-A corpus is a model, `ragqa:NAME`. The text ends with the sources and one line of trust; the whole proof is in the
-field `ragqa` beside `choices`.
+Each corpus is a model, `ragqa:NAME`. The text ends with the sources and one line on verdicts and scores; the whole
+proof is in the field `ragqa` beside `choices`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BREAK: Final = "\n\n"
 
 
 def corpus_of(model: str, corpora: Sequence[str]) -> str:
-    """The corpus that a model's name means. Raises QuestionError."""
+    """The corpus of a model's name. Raises QuestionError."""
     name = model.removeprefix(PREFIX)
     if not model.startswith(PREFIX) or name not in corpora:
         known = ", ".join(PREFIX + corpus for corpus in corpora) or "none"
@@ -32,7 +32,7 @@ def corpus_of(model: str, corpora: Sequence[str]) -> str:
 
 
 def thread_of(messages: Sequence[tuple[str, str]]) -> tuple[str, tuple[Turn, ...]]:
-    """The last question and the turns before it, of (role, text). Raises QuestionError where nobody asks at the end."""
+    """The last question and the turns before it, from (role, text) pairs. Raises QuestionError without a question."""
     spoken = [(role, text.split(_BREAK + "Sources:")[0]) for role, text in messages if role in {"user", "assistant"}]
     if not spoken or spoken[-1][0] != "user":
         msg = "expected a last message of the role user, the question; found another; send the question last"
@@ -47,7 +47,7 @@ def thread_of(messages: Sequence[tuple[str, str]]) -> tuple[str, tuple[Turn, ...
 
 
 def ending(view: View) -> str:
-    """What follows the answer's text: the passages it cites and, in words, what the sources say of its sentences."""
+    """The text after the answer: the passages that it cites, and one line on its verdicts."""
     answer, passages = view.answer, view.selection.passages if view.selection else ()
     if answer is None:
         return ""
@@ -62,7 +62,7 @@ def _name(passage: Any) -> str:  # noqa: ANN401 - a Passage
 
 
 def trust(view: View) -> str:
-    """One line: how many sentences are supported, contradicted and neither, and RePASs."""
+    """One line: the number of sentences with each verdict, and RePASs."""
     answer = view.answer
     if answer is None or answer.is_refusal or not view.scored:
         return "Not scored: nothing is answered." if answer and answer.is_refusal else "Not scored."
@@ -91,7 +91,7 @@ def proof(view: View) -> dict[str, Any]:
 
 
 def completion(model: str, view: View, text: str) -> dict[str, Any]:
-    """A whole `chat.completion`."""
+    """A complete `chat.completion`."""
     message = {"role": "assistant", "content": text}
     return _frame(model, view, "chat.completion") | {
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],

@@ -1,4 +1,4 @@
-"""Documents of the library for programs: what a corpus holds, a file added or taken out, and how far its work is."""
+"""Documents of the library for programs: list the documents of a corpus, add and remove files, follow the work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ragqa.settings.paths import Paths
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Where the library works: ``load_encoder`` gives what loads the encoder of a corpus."""
+    """The library's jobs; ``load_encoder`` gives the function that loads the encoder of a corpus."""
 
     jobs: Jobs
     load_encoder: Callable[[Collection], LoadEncoder]
@@ -32,11 +32,11 @@ class LibraryBackend(Backend, Protocol):
     """A server with a library."""
 
     def library(self) -> Library:
-        """Its jobs."""
+        """The jobs of its library."""
 
 
 def listed(backend: LibraryBackend, corpus: str) -> dict[str, Any]:
-    """The documents of a corpus of the library, what waits to be indexed, and the latest work on it.
+    """The documents of a library corpus, the files that wait to be indexed, and the state of the latest job.
 
     Raises AccessError, CorpusError.
     """
@@ -54,10 +54,10 @@ def listed(backend: LibraryBackend, corpus: str) -> dict[str, Any]:
 
 
 def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: bytes) -> dict[str, Any]:
-    """Takes a file into a corpus, a new version where one of this name is there, and begins to index; see `listed`.
+    """Adds a file to a corpus, as a new version of a document with its name, and starts indexing; see `listed`.
 
-    Without ``corpus`` a new one of this ``title`` is made. Raises AccessError, CorpusError, ConfigError while the
-    corpus is being worked on.
+    Without ``corpus`` a new one with this ``title`` is made. Raises AccessError, CorpusError, and ConfigError while a
+    job of the corpus is running.
     """
     paths, gate = Paths.from_env(), backend.gate()
     made = corpus or corpus_name(title or name.rpartition(".")[0], index_names(paths.indexes))
@@ -73,7 +73,7 @@ def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: 
 
 
 def removed(backend: LibraryBackend, corpus: str, document_id: str) -> dict[str, Any]:
-    """Takes a document out of a corpus and begins to index; it stays among the versions. Raises as `added`."""
+    """Removes a document from a corpus and starts indexing; its file stays in the old versions. Raises as `added`."""
     with backend.gate().doing(Act.DELETION, corpus, document=document_id):
         collection = _collection(corpus)
         collection.set_removed(document_id, removed=True)

@@ -1,6 +1,6 @@
-"""The HTTP addresses below /v1: OpenAI's chat, and ragqa's own. OpenAPI: /v1/openapi.json, for people /v1/docs.
+"""The HTTP endpoints below /v1: OpenAI's chat and ragqa's own. OpenAPI: /v1/openapi.json, for people /v1/docs.
 
-What may be done, and by whom, is said by the gate; `Keyed` finds whose request it is.
+The gate decides what is allowed; `Keyed` finds the person behind a request.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.events.scoring import Scored
 
-_STATUS: Final[dict[type[RagqaError], int]] = {  # the first that fits
+_STATUS: Final[dict[type[RagqaError], int]] = {  # the first class that matches
     AccessError: 403,
     BusyError: 503,
     QuestionError: 422,
@@ -66,12 +66,12 @@ _STATUS: Final[dict[type[RagqaError], int]] = {  # the first that fits
     ModelError: 503,
 }
 _KEPT: Final = 1_000  # idempotency keys that a process remembers
-MOST_BYTES: Final = 64 << 20  # of a body: a file of 48 MB in base64
+MOST_BYTES: Final = 64 << 20  # of a request body: a file of 48 MB in base64
 _TITLES: Final = {
     401: "Access denied",
     403: "Not allowed",
     404: "Not found",
-    411: "Length wanted",
+    411: "Length required",
     413: "Too large",
     422: "Cannot be done as asked",
     503: "Busy",
@@ -88,16 +88,16 @@ _SERVERS: Final[list[dict[str, str | Any]]] = [{"url": "/v1"}]
 
 
 class Keyed:
-    """ASGI middleware: whoever sends a request is found by its key, and what is within acts for them."""
+    """ASGI middleware: finds the person behind a request by its key; the application within acts for them."""
 
     def __init__(
         self, app: ASGIApp, gate_of: Callable[[Headers], Gate], acting: Callable[[Gate], AbstractContextManager[None]]
     ) -> None:
-        """``gate_of`` raises AccessError where a key is needed and none or a wrong one is there."""
+        """``gate_of`` raises AccessError where a key is required and is missing or wrong."""
         self._app, self._gate_of, self._acting = app, gate_of, acting
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, or refuses it in a sentence."""
+        """Passes the request on, or answers with a problem in words."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -118,7 +118,7 @@ class Keyed:
 
 
 def _unbounded(headers: Headers) -> JSONResponse | None:
-    """The refusal of a body whose length is not said, or is more than is read."""
+    """The problem of a body without a stated length, or above `MOST_BYTES`; None where it is accepted."""
     if "transfer-encoding" in headers:
         return problem(411, "expected a body with its Content-Length, found one in chunks; send it whole")
     length = headers.get("content-length", "0")
@@ -129,14 +129,14 @@ def _unbounded(headers: Headers) -> JSONResponse | None:
 
 
 def problem(status: int, words: str) -> JSONResponse:
-    """A refusal as RFC 9457 has it, with what OpenAI's clients look for beside it."""
+    """An error response by RFC 9457, which also has the field ``error`` that OpenAI's clients read."""
     body = {"type": "about:blank", "title": _TITLES.get(status, "Failed"), "status": status, "detail": words}
     error = {"error": {"message": words, "type": body["title"], "code": status}}
     return JSONResponse(body | error, status, media_type="application/problem+json")
 
 
 def application(backend: LibraryBackend) -> FastAPI:
-    """Everything below /v1."""
+    """The application below /v1."""
     api = FastAPI(
         title="ragqa", version=__version__, docs_url=None, redoc_url=None, responses=_REFUSALS, servers=_SERVERS
     )
@@ -165,19 +165,19 @@ async def _malformed(_request: Request, error: Exception) -> JSONResponse:
 async def _unknown(_request: Request, error: Exception) -> JSONResponse:
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     refusal = problem(status, f"expected an address and a method of /v1/openapi.json ({status})")
-    refusal.headers.update(headers or {})  # which methods are allowed
+    refusal.headers.update(headers or {})  # includes Allow, the allowed methods
     return refusal
 
 
 def _add_chat(api: FastAPI, backend: Backend) -> None:
     @api.get("/models")
     def models() -> dict[str, Any]:
-        """The corpora, as OpenAI lists models."""
+        """The corpora, in the form of OpenAI's list of models."""
         return chat.models(list(service.corpora(backend)))
 
     @api.post("/chat/completions", responses=_STREAMED)
     async def completions(body: ChatRequest) -> Any:  # noqa: ANN401
-        """A question to a corpus in OpenAI's form; earlier messages are the thread that it follows."""
+        """Answers a question to a corpus in OpenAI's form; earlier messages are the history of a follow-up."""
         question, thread = chat.thread_of([(message.role, message.text) for message in body.messages])
         corpus = chat.corpus_of(body.model, await run_in_threadpool(lambda: list(backend.corpora())))
         asked = await run_in_threadpool(service.asked_of, backend, corpus, question, thread=thread)
@@ -200,17 +200,17 @@ def _add_questions(api: FastAPI, backend: Backend) -> None:
 
     @api.post("/ask", responses=_STREAMED)
     async def ask(body: AskRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
-        """A question answered and scored: the record, as `ragqa ask --json` prints it."""
+        """Answers a question and scores the answer: the record, as `ragqa ask --json` prints it."""
         return await answered(body, idempotency_key)
 
     @api.post("/check", responses=_STREAMED)
     async def check(body: CheckRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
-        """A text written elsewhere checked against a corpus: the record, as `ragqa check --json` prints it."""
+        """Checks a text against a corpus: the record, as `ragqa check --json` prints it."""
         return await answered(body, idempotency_key, body.text)
 
     @api.post("/score")
     def score(body: ScoreRequest) -> dict[str, Any]:
-        """An answer scored against the passages it comes with: both definitions of RePASs, and verdicts."""
+        """Scores an answer against the given passages: both definitions of RePASs, and verdicts."""
         return service.score(backend, body.passages, body.answer)
 
 
@@ -223,7 +223,7 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
 
     @api.post("/obligations")
     def obligations(body: ObligationsRequest) -> dict[str, Any]:
-        """What these passages oblige somebody to, and what they recommend, each with its strength."""
+        """The sentences of these passages that oblige or recommend, each with its strength."""
         some = [service.passage(backend, body.corpus, one) for one in body.passage_ids]
         return {"corpus": body.corpus, "obligations": service.obligations(backend, body.corpus, some)}
 
@@ -242,36 +242,36 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
 
     @api.get("/corpora")
     def corpora() -> dict[str, Any]:
-        """What can be asked."""
+        """The corpora that can be asked."""
         return {"corpora": list(service.corpora(backend))}
 
 
 def _add_documents(api: FastAPI, backend: LibraryBackend) -> None:
     @api.get("/documents")
     def listed(corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
-        """The documents of a corpus of the library, what waits, and how far the latest work on it is."""
+        """The documents of a library corpus, the files that wait to be indexed, and the state of the latest job."""
         return documents.listed(backend, corpus)
 
     @api.post("/documents", status_code=202)
     def added(body: DocumentRequest) -> dict[str, Any]:
-        """A file taken into a corpus, an earlier version replaced; it is indexed in the background."""
+        """Adds a file to a corpus, or replaces the document with its name; the corpus is indexed in the background."""
         return documents.added(backend, body.corpus, body.title, body.name, body.content)
 
     @api.delete("/documents/{document_id:path}", status_code=202)
     def removed(document_id: str, corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
-        """A document taken out of a corpus, which is indexed anew in the background."""
+        """Removes a document from a corpus; the corpus is indexed again in the background."""
         return documents.removed(backend, corpus, document_id)
 
 
 class Idempotent:
-    """Records by person and idempotency key: a request that is sent again gets what it got before."""
+    """Records by person and idempotency key: a repeated request gets the record of the first one."""
 
     def __init__(self) -> None:
         self._done: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._lock = threading.Lock()
 
     def record(self, backend: Backend, asked: Inquiry, key: str) -> dict[str, Any]:
-        """The record of what is asked; that of the first time where ``key``, if any, came before."""
+        """The record of this request, or the record of the first request with this ``key``."""
         place = (backend.gate().person.id, key)
         with self._lock:
             known = self._done.get(place) if key else None
@@ -287,7 +287,7 @@ class Idempotent:
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status of one of our errors; 500 for one that nobody foresaw."""
+    """The HTTP status of one of ragqa's errors; 500 for an unexpected error."""
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
 
 
@@ -297,8 +297,8 @@ def status_of(error: Exception) -> int:
 async def sent(
     begin: Callable[[], Iterator[Event]], lines: Callable[[Iterator[Event]], Iterator[str]]
 ) -> StreamingResponse:
-    """What ``lines`` make of the events, as server-sent events. The first is awaited: a refusal is no stream."""
-    # Without a bound: none waits for who has gone.
+    """The ``lines`` of the events as server-sent events; an error before the first line is raised, not streamed."""
+    # The queue has no bound, so that the thread never waits for a client that has gone.
     made: queue.SimpleQueue[str | Exception | None] = queue.SimpleQueue()
     gone = threading.Event()
 
@@ -309,7 +309,7 @@ async def sent(
                     if gone.is_set():
                         return
                     made.put(line)
-        except Exception as error:  # shown below, or in the stream
+        except Exception as error:  # raised below, or sent in the stream
             made.put(error)
         finally:
             made.put(None)
@@ -350,7 +350,7 @@ def _event_lines(events: Iterator[Event]) -> Iterator[str]:
 
 
 def event_data(event: Event) -> object:
-    """An event as JSON can have it; of rankings ids and scores, of a selection what was kept and dropped and why."""
+    """An event as JSON: rankings as ids and scores, a selection as kept and dropped passages with reasons."""
     match event:
         case Retrieved(rankings):
             return [{"retriever": one.retriever, "hits": _hits(one)} for one in rankings]
@@ -379,7 +379,7 @@ def _followed(events: Iterator[Event], view: View) -> View:
 
 
 def _text(view: View) -> str:
-    """The answer with its citations as marks."""
+    """The answer with its citation marks."""
     return (view.answer.raw or view.answer.text) if view.answer else ""
 
 

@@ -1,4 +1,4 @@
-"""Keys by which programs are let in: made and revoked by `ragqa keys`, kept as hashes in RAGQA_HOME/keys.json."""
+"""API keys of programs: made and revoked by `ragqa keys`, stored as hashes in RAGQA_HOME/keys.json."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ragqa.infra.files import locked, write_whole
 from ragqa.server.access.policy import Person, Role
 
 PREFIX: Final = "ragqa_"
-_PATIENCE: Final = 10.0  # seconds for another process that writes
+_PATIENCE: Final = 10.0  # seconds to wait for another process that writes
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key without its secret. ``person`` is issuer|subject or an address of one's own choice; records are theirs."""
+    """A key without its secret. ``person`` is ISSUER|SUBJECT or any address; the key's records belong to it."""
 
     id: str
     sha256: str
@@ -35,19 +35,19 @@ class Key:
     revoked: str = ""
 
     def owner(self) -> Person:
-        """Whom this key acts for."""
+        """The person that this key acts for."""
         email = self.person if "@" in self.person and "|" not in self.person else ""
         return Person(self.person, Role[self.role.upper()], frozenset(self.groups), email)
 
 
 class KeyStore:
-    """The keys of one RAGQA_HOME; any number of processes may read, one at a time writes."""
+    """The keys of one RAGQA_HOME; any number of processes may read, and one at a time may write."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "keys.json"
 
     def entries(self) -> tuple[Key, ...]:
-        """All of them, revoked ones too, oldest first. Raises ConfigError where the file is damaged."""
+        """All keys, including revoked ones, oldest first. Raises ConfigError where the file is damaged."""
         if not self.path.exists():
             return ()
         try:
@@ -57,7 +57,7 @@ class KeyStore:
             raise ConfigError(msg) from error
 
     def make(self, person: str, role: Role, groups: tuple[str, ...] = ()) -> tuple[Key, str]:
-        """A new key and its secret, which is told once and kept nowhere. Raises ConfigError."""
+        """A new key and its secret, which is not stored anywhere. Raises ConfigError."""
         if not person.strip() or role is Role.NONE:
             msg = "expected whom the key is for and a role of reader, analyst, curator, administrator; name both"
             raise ConfigError(msg)
@@ -69,7 +69,7 @@ class KeyStore:
         return key, secret
 
     def revoke(self, key_id: str) -> Key:
-        """Ends a key at once, for every process. Raises ConfigError where there is none of this id."""
+        """Revokes a key at once, for every process. Raises ConfigError where no key has this id."""
         with self._held():
             keys = self.entries()
             found = next((key for key in keys if key.id == key_id), None)
@@ -80,7 +80,7 @@ class KeyStore:
         return ended
 
     def person(self, secret: str) -> Person:
-        """Whom this secret is of. Raises AccessError: the same words for a wrong key and a revoked one."""
+        """The person with this secret. Raises AccessError with the same message for a wrong and a revoked key."""
         wanted = _hashed(secret)
         found = [key for key in self.entries() if hmac.compare_digest(key.sha256, wanted) and not key.revoked]
         if not found:
@@ -102,5 +102,5 @@ class KeyStore:
 
 
 def _hashed(secret: str) -> str:
-    """A secret of 256 random bits needs no slow hash."""
+    """The hash of a secret; 256 random bits need no slow hash function."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

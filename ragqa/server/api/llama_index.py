@@ -14,7 +14,7 @@ class RagqaRetriever(BaseRetriever):
     """The best ``limit`` passages of a corpus, scored by relevance; number, title and why it is kept are metadata."""
 
     def __init__(self, corpus: str, preset: str = "", limit: int = 10) -> None:
-        """``preset`` is a name that `ragqa presets` lists, "" the environment's settings."""
+        """``preset`` is a name from `ragqa presets`; "" uses the settings of the environment."""
         super().__init__()
         self._corpus, self._preset, self._limit, self._backend = corpus, preset, limit, LocalBackend()
 

@@ -1,4 +1,4 @@
-"""A program by itself: one person, everything allowed, nothing shared with a page."""
+"""The backend of a single program: one person, everything allowed, nothing shared with a page."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from ragqa.settings.paths import Paths
 
 
 class LocalBackend:
-    """Loads at the first call what it needs, once."""
+    """Loads indexes and models at the first call that needs them, once."""
 
     def gate(self) -> Gate:
-        """Everything is allowed."""
+        """A gate that allows everything."""
         return Gate()
 
     def corpora(self) -> dict[str, str]:
-        """Name to title."""
+        """Maps the name of each corpus to its title."""
         names = index_names(Paths.from_env().indexes)
         return {name: DEMOS[name].title if name in DEMOS else name for name in names}
 
     def index(self, name: str) -> Index:
-        """Opened once."""
+        """The index, opened once."""
         return _index(name, Paths.from_env().indexes)
 
     def pipeline(self, config: Config) -> Pipeline:
-        """Over models loaded once."""
+        """A pipeline with models that are loaded once."""
         index = self.index(config.index)
         models = with_reranker(_models(index.manifest.encoder, config.scoring), config.reranking)
         further = load_further([ranking.option for ranking in index.manifest.rankings], Paths.from_env())
         return assemble(config, index, replace(models, further=further), self.records())
 
     def records(self) -> RecordStore:
-        """All of them."""
+        """All records of this RAGQA_HOME."""
         return RecordStore(Paths.from_env().records)
 
     def turn(self) -> None:
-        """Nobody else is there."""
+        """No queue: nobody else uses this backend."""
 
 
 @lru_cache(8)

@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page for people: without a script, without anything from elsewhere."""
+"""The OpenAPI document as an HTML page, without scripts and without external files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _STYLE: Final = (
     "body{font:16px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
     "td,th{text-align:left;padding:.15rem 1rem .15rem 0;vertical-align:top}h2{margin:2rem 0 0;font-size:1.1rem}"
 )
-_COUNTED: Final = {"Length": " characters", "Items": " items", "imum": ""}  # what follows min and max
+_COUNTED: Final = {"Length": " characters", "Items": " items", "imum": ""}  # suffixes of min and max, and their units
 
 
 def described(document: dict[str, Any]) -> str:
-    """The page: each address with what it does and what it is sent."""
+    """The page: each endpoint with its description and the fields of its request."""
     base = document["servers"][0]["url"]
     parts = [
         f"<h2><code>{method.upper()} {escape(base + path)}</code></h2><p>{escape(about.get('description', ''))}</p>"

@@ -1,6 +1,6 @@
-"""What programs may ask, whoever carries it: HTTP (`http.py`) and tools (`tools.py`) call these functions.
+"""The functions for programs, called by HTTP (`http.py`), tools (`tools.py`) and the retrievers of other libraries.
 
-Each asks the gate first, as the page does, and waits for its turn beside the page's visitors.
+Each asks the gate first, as the page does. Questions and checks wait in the run queue with those of the page.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from ragqa.types.streams import returned
 
 MOST_RESULTS: Final = 100  # passages of a search
 MOST_TEXTS: Final = 200  # passages that are scored or searched for obligations at once
-LONGEST_TEXT: Final = 20_000  # characters of one of them
+LONGEST_TEXT: Final = 20_000  # characters of one passage or answer
 
 
 class Backend(Protocol):
-    """What a process has loaded, and for whom it works now: the page's server, or one program by itself."""
+    """What the functions need of a process: the page's server, or a single program."""
 
     def gate(self) -> Gate:
-        """What the person whose request this is may do."""
+        """The gate of the person behind this request."""
 
     def corpora(self) -> dict[str, str]:
-        """The corpora that this person may read: name to title."""
+        """The corpora that this person may read, as names mapped to titles."""
 
     def index(self, name: str) -> Index:
         """An opened corpus. Raises AccessError, IndexingError."""
 
     def pipeline(self, config: Config) -> Pipeline:
-        """One for these settings. Raises AccessError, IndexingError, ModelError."""
+        """A pipeline with these settings. Raises AccessError, IndexingError, ModelError."""
 
     def records(self) -> RecordStore:
         """The records that this person may see."""
 
     def turn(self) -> QueuePlace | None:
-        """A place in the queue; None where there is none. Raises BusyError."""
+        """A place in the run queue; None without a queue. Raises BusyError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A question or a text to be checked, of which corpus and with which settings."""
+    """A question or a text to check, with the settings, which name the corpus."""
 
     question: Question
     config: Config
@@ -67,7 +67,7 @@ class Inquiry:
 def asked_of(
     backend: Backend, corpus: str, question: str, *, text: str = "", preset: str = "", thread: Sequence[Turn] = ()
 ) -> Inquiry:
-    """What is asked, cleaned; with a ``thread`` the question is made to stand alone first.
+    """The cleaned inquiry; with a ``thread`` a follow-up is first rewritten as a question that stands alone.
 
     Raises QuestionError, ConfigError.
     """
@@ -84,9 +84,9 @@ def asked_of(
 
 
 def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
-    """The pipeline's events of what is asked, when its turn has come; closing this ends the work.
+    """Waits for a turn, then gives the pipeline's events; closing the generator stops the work.
 
-    Raises AccessError, BusyError and what `Pipeline.run` raises.
+    Raises AccessError, BusyError and the errors of `Pipeline.run`.
     """
     gate, question = backend.gate(), asked.question
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
@@ -103,7 +103,7 @@ def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
 
 
 def record_of(backend: Backend, asked: Inquiry, hear: Callable[[Event], None] | None = None) -> dict[str, Any]:
-    """The whole record, as `ragqa ask --json` prints it. ``hear`` is told each event; what it raises ends the work.
+    """The record, as `ragqa ask --json` prints it. ``hear`` gets each event; an error in it stops the work.
 
     Raises as `events`.
     """
@@ -118,13 +118,13 @@ def record_of(backend: Backend, asked: Inquiry, hear: Callable[[Event], None] | 
 
 
 def stored(backend: Backend, record_id: str) -> dict[str, Any]:
-    """A record by its id. Raises RecordError, also where this person may not see it."""
+    """A record by its id. Raises RecordError where there is none that this person may see."""
     found: dict[str, Any] = json.loads(backend.records().load(record_id).to_json())
     return found
 
 
 def search(backend: Backend, asked: Inquiry, limit: int = 10) -> list[dict[str, Any]]:
-    """The best passages for a question, with their relevance and what filtering says of each; nothing is written."""
+    """The best passages for a question, with relevance and the filter's reason; no answer is written."""
     with backend.gate().doing(Act.READ, asked.config.index):
         pipeline = backend.pipeline(
             replace(asked.config, generation=replace(asked.config.generation, generator="none"))
@@ -144,7 +144,7 @@ def _selection(pipeline: Pipeline, question: Question) -> Selection:
 
 
 def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, Any]:
-    """Both breakdowns of an answer written elsewhere against these passages. Raises QuestionError, ScoringError."""
+    """Scores an answer against these passages, in both modes. Raises QuestionError, ScoringError."""
     with backend.gate().doing(Act.CHECK, characters=len(answer)):
         scorer = backend.pipeline(Config.from_env()).scorer
     texts, (written,) = passages_of_texts(_bounded(passages)), _bounded([answer])
@@ -152,7 +152,7 @@ def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, A
 
 
 def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:
-    """Every sentence of these passages that obliges somebody or recommends, with strength and place.
+    """Every sentence of these passages that obliges or recommends, with strength and place.
 
     Raises QuestionError, AccessError, ModelError.
     """
@@ -171,7 +171,7 @@ def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> l
 
 
 def rule(backend: Backend, corpus: str, reference: str) -> list[dict[str, Any]]:
-    """The passages of a rule by its number, as "Article 6(1)(a)" or "3.1.1 of the Outsourcing Rules"; [] for none."""
+    """The passages of a rule by its number, as "Article 6(1)(a)" or "3.1.1 of the Outsourcing Rules"; [] if none."""
     with backend.gate().doing(Act.READ, corpus):
         index = backend.index(corpus)
     names = [reference, f"rule {reference}"]
@@ -180,7 +180,7 @@ def rule(backend: Backend, corpus: str, reference: str) -> list[dict[str, Any]]:
 
 
 def passage(backend: Backend, corpus: str, passage_id: str) -> Passage:
-    """One passage by its id. Raises CorpusError where the corpus has none of this id."""
+    """One passage by its id. Raises CorpusError where the corpus has none with this id."""
     with backend.gate().doing(Act.READ, corpus):
         index = backend.index(corpus)
     position = index.position_of.get(passage_id)
@@ -191,7 +191,7 @@ def passage(backend: Backend, corpus: str, passage_id: str) -> Passage:
 
 
 def passage_row(one: Passage, corpus: str) -> dict[str, Any]:
-    """A passage as programs get it; what is empty is left out."""
+    """A passage as JSON values; empty fields are left out."""
     return {"corpus": corpus} | {name: value for name, value in asdict(one).items() if value}
 
 
@@ -206,7 +206,7 @@ def _bounded(texts: Sequence[str]) -> Sequence[str]:
 
 
 def corpora(backend: Backend) -> Iterator[dict[str, Any]]:
-    """The corpora that this person may read, with how many passages each has; what cannot be opened is left out."""
+    """The corpora that this person may read, with their number of passages; unreadable ones are left out."""
     for name, title in backend.corpora().items():
         try:
             manifest = backend.index(name).manifest

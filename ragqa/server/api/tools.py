@@ -1,4 +1,4 @@
-"""ragqa's tools for assistants by the Model Context Protocol: read-only, each a call of `service`."""
+"""ragqa's tools for assistants by the Model Context Protocol: read-only, each calls `service`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _P = ParamSpec("_P")
 
 
 def tools_server(backend: Backend) -> MCPServer:
-    """The server of these tools, to be run over standard input and output or mounted in an HTTP server."""
+    """The server of the tools, for standard input and output or to be mounted in an HTTP server."""
     with _own_logging():
         server = MCPServer("ragqa", version=__version__, instructions=INSTRUCTIONS)
     for tool in _tools(backend):
@@ -52,7 +52,7 @@ def tools_server(backend: Backend) -> MCPServer:
 
 @contextmanager
 def _own_logging() -> Iterator[None]:
-    """The root logger stays as it is: the SDK gives it a handler of its own where it has none."""
+    """Keeps the root logger unchanged: the SDK adds a handler to it if it has none."""
     root, placeholder = logging.getLogger(), logging.NullHandler()
     root.addHandler(placeholder)
     try:
@@ -63,14 +63,14 @@ def _own_logging() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class MountedTools:
-    """The tools as an application for `PATH`, and what must run around the server's life."""
+    """The tools as an application for `PATH`, and the context that must be open while the server runs."""
 
     app: ASGIApp
     running: Callable[[], AbstractAsyncContextManager[None]]
 
 
 def mounted(backend: Backend) -> MountedTools:
-    """Over HTTP, each request by itself; whose it is and which hosts may ask is said by what stands before it."""
+    """The tools over HTTP, without sessions; the middleware before it checks persons and hosts."""
     server = tools_server(backend)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -86,12 +86,12 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         return {"corpora": list(service.corpora(backend))}
 
     def search(question: str, corpus: str, limit: int = 5) -> dict[str, Any]:
-        """The passages of a corpus that bear on a question, best first, with the reason each was kept or dropped."""
+        """The passages of a corpus that are relevant to a question, best first, with why each was kept or dropped."""
         asked = service.asked_of(backend, corpus, question)
         return {"results": service.search(backend, asked, max(1, limit))}
 
     def ask(question: str, corpus: str, context: Context) -> dict[str, Any]:
-        """An answer from a corpus; each sentence with its citations, verdict and reason, and the passages it cites."""
+        """An answer from a corpus: its sentences with citations, verdict and reason, and the passages behind it."""
         return _proof(service.record_of(backend, service.asked_of(backend, corpus, question), _telling(context)))
 
     def check_text(text: str, corpus: str, context: Context, question: str = "") -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         return {"passages": service.rule(backend, corpus, reference)}
 
     def find_obligations(passage_ids: list[str], corpus: str) -> dict[str, Any]:
-        """The sentences of these passages, by their ids, that oblige somebody or, strength "should", recommend."""
+        """The sentences of these passages (by id) that oblige somebody, or recommend (strength "should")."""
         some = [service.passage(backend, corpus, one) for one in passage_ids]
         return {"obligations": service.obligations(backend, corpus, some)}
 
@@ -112,7 +112,7 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
 
 
 def _refusing(tool: Callable[_P, dict[str, Any]]) -> Callable[_P, dict[str, Any]]:
-    """The tool, whose refusals reach the assistant in our words; what nobody foresaw does not."""
+    """The tool, with ragqa's errors passed to the assistant as messages; unexpected errors are not passed on."""
 
     @wraps(tool)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _refusing(tool: Callable[_P, dict[str, Any]]) -> Callable[_P, dict[str, Any]
 
 
 def _telling(context: Context) -> Callable[[Event], None]:
-    """What tells the assistant how far the work is, from the thread of a tool, and ends it where it was cancelled."""
+    """A listener that reports progress to the assistant, from a tool's thread, and stops cancelled work."""
     told = 0.0
 
     def hear(event: Event) -> None:
@@ -140,7 +140,7 @@ def _telling(context: Context) -> Callable[[Event], None]:
 
 
 def progress(event: Event) -> tuple[float, str]:
-    """How many of the four stages are done after this event, and what to say; 0 where it tells nothing of that."""
+    """The number of completed stages (of four) after this event, and its words; 0 for an event without progress."""
     match event:
         case Retrieved():
             return 1, "passages found"
@@ -156,7 +156,7 @@ def progress(event: Event) -> tuple[float, str]:
 
 
 def _proof(record: dict[str, Any]) -> dict[str, Any]:
-    """Of a record what an assistant needs: the answer, its sentences with verdicts, the passages cited, RePASs."""
+    """The parts of a record for an assistant: the answer, its sentences with verdicts, the kept passages, RePASs."""
     mode = record["scoring"]["mode"]
     scored = (record.get("scored") or {}).get(mode) or {}
     judged = {one["index"]: one for one in scored.get("verdicts", ())}

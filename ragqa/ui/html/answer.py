@@ -1,4 +1,4 @@
-"""What the panes show of a `View`: answer, score line, notes, the card of each sentence. Pure: no streamlit here."""
+"""The panes of a `View`: answer, score line, notes, and a card for each sentence. Pure, without Streamlit."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def panes_of(
     also: Callable[[Passage], str] | None = None,
     rule: str = "",
 ) -> Panes:
-    """The panes as they stand under these settings, which may have moved on since; ``again`` is `address_of` it.
+    """The panes of a view under today's settings, which may have changed since; ``again`` is its `address_of`.
 
-    ``notes`` are what readers said of its sentences, by index, ``also`` what stands below a source: what is related,
-    ``rule`` the rule that is asked for by its number, which stands before the answer.
+    ``notes`` are readers' notes on its sentences, by index. ``also`` gives HTML on what is related to a source, below
+    it. ``rule`` is the HTML of a rule that was asked for by its number, before the answer.
     """
     found = shown(view, settings.scoring.mode, raw=raw)
     final = None if view.scored or not view.answer else view.final_sentences
@@ -95,20 +95,20 @@ def _answer(view: View, found: Shown, notes: Mapping[int, str]) -> str:
 
 
 def _labels(view: View, settings: Config) -> str:
-    """Above the answer, a few words each, what of it belongs to other settings than today's."""
+    """Labels above the answer for the parts that were made with other settings than today's."""
     found = "".join(badge_html(one.label, "mixed") for one in stale(view, settings))
     return f'<p class="rq-stale">{found}</p>' if found else ""
 
 
 def _headline(view: View, found: Shown) -> str:
-    """Answered, in part or not; of a checked text what was found of its sentences."""
+    """Whether the question is answered; for a checked text a summary of its sentences."""
     words, state = headline(view, found)
     missing = view.answer.not_found if view.answer and not view.asked.given else ()
     return headline_html(words, state.replace(" ", "-"), missing) if words else ""
 
 
 def _trust(view: View, found: Shown) -> str:
-    """One line in words that says how far the answer can be relied on; its numbers when it is opened."""
+    """One line on how far the answer can be relied on; opened, it shows the numbers."""
     repass = found.evaluation.repass if found.evaluation else provisional(view)
     if view.answer is None or (repass is None and not view.answer.is_refusal) or view.selection is None:
         return ""
@@ -120,7 +120,7 @@ def _trust(view: View, found: Shown) -> str:
 
 
 def _actions(view: View, found: Shown, again: str) -> str:
-    """Beneath the answer: its text with the names of the rules it cites, a record, the way to ask it again."""
+    """The actions below the answer: copy with citations, open the record, ask again."""
     if view.answer is None or not view.answer.text or view.selection is None:
         return ""
     passages, checks = view.selection.passages, found.explanation.citations if found.explanation else ()
@@ -133,7 +133,7 @@ def _actions(view: View, found: Shown, again: str) -> str:
 
 
 def coverage_words(view: View, found: Shown) -> str:
-    """How many obligations are covered, of how many."""
+    """The number of covered obligations and of all obligations."""
     total = len(found.obligations) if view.scored else max(view.n_obligations, len(found.obligations))
     in_part = sum(one.cover is Cover.IN_PART for one in found.obligation_verdicts)
     partly = f" ({in_part} more in part)" if in_part else ""
@@ -141,7 +141,7 @@ def coverage_words(view: View, found: Shown) -> str:
 
 
 def _notes(view: View, settings: Config, found: Shown) -> str:
-    """What a reader must know beside the answer, the weightiest first."""
+    """Notices beside the answer, the most important first."""
     notes = [notice_html(view.error, "bad")] if view.error else []
     for judged in found.verdicts:
         if judged.verdict is Verdict.DISAGREEING and judged.supporting and judged.contradicting:
@@ -160,7 +160,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     weak = None if view.answer and view.answer.is_refusal else weak_match(view.rankings)
     if weak is not None:
         words = (
-            f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not speak of it: nearly every "
+            f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not cover it: nearly every "
             f"question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
@@ -172,7 +172,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
         words = "No sentence to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
     if found.sentences and found.evaluation and not found.evaluation.verdicts:
-        words = "Raw verdicts: this record has two thresholds on the highest probabilities only."
+        words = "Raw verdicts: this record has only two thresholds on the highest probabilities."
         notes.append(notice_html(words))
     return "".join(notes)
 
@@ -186,14 +186,14 @@ def _written(view: View) -> str:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
     origin = view.answer.note if view.asked.given else f"Written by {view.answer.generator}{model}."
-    how = " Choose a sentence to see its source; ↑ ↓ walk." if view.answer.sentences else ""
+    how = " Choose a sentence to see its source; ↑ ↓ move to the next." if view.answer.sentences else ""
     return f'<p class="rq-fine">{text_html(origin + how)}</p>'
 
 
 def _status(view: View, found: Shown) -> str:
-    """For a screen reader: the stage while it works, the outcome once."""
+    """The status for screen readers: the stage while it runs, then the outcome."""
     if view.running:
-        return f"{view.phase.split(':')[0].split(',')[0]}." if not view.answer else "The answer is there; scoring it."
+        return f"{view.phase.split(':')[0].split(',')[0]}." if not view.answer else "The answer is ready; scoring it."
     if view.error:
         return view.error
     if found.evaluation and view.answer and view.answer.sentences:

@@ -1,6 +1,6 @@
-"""Evidence -> HTML: the card of a sentence, a citation, an obligation: what decided it, marked in its passage. Pure.
+"""Evidence -> HTML: the cards of sentences, citations and obligations, with the deciding text marked. Pure.
 
-Verdicts are said in words; what RePASs alone would say stands below them and is called raw.
+Verdicts are in words; the verdict of RePASs alone is below them and is called raw.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def sentence_cards(
 ) -> dict[str, str]:
     """The cards of every sentence that has a score (``s0``) and of each of its citations (``s0.2``).
 
-    ``final`` are the sentences whose scores will not change (None: all); the others name their premises only.
+    ``final`` are the sentences whose scores will not change (None: all); cards of others only name their premises.
     """
     judged = {one.index: one for one in found.verdicts}
     cards = {}
@@ -60,7 +60,7 @@ def _sentence(
     threshold: float,
     explanation: Explanation | None,
 ) -> str:
-    """The sentence with what decided its verdict; ``premises`` are empty while the breakdown is not there yet."""
+    """The card of a sentence with what decided its verdict; ``premises`` are empty before the scores are final."""
     copied = explanation.copied.per_sentence[score.index] if explanation else None
     deciding = []
     if judged and premises:
@@ -79,7 +79,7 @@ def _cited(
     number: int,
     check: CitationCheck | None,
 ) -> str:
-    """The passage that a sentence cites, with the source sentences that the verdict on it rests on."""
+    """The card of a cited passage, with the source sentences that the sentence's verdict rests on."""
     marks = []
     if judged and premises:  # none are known before the scores are final
         for kind, places in (("good", judged.supporting), ("bad", judged.contradicting)):
@@ -94,7 +94,7 @@ def _cited(
 
 @shared
 def passage_html(text: str, marks: Sequence[tuple[Premise, str]] = ()) -> str:
-    """A passage with these source sentences of it marked, each in its kind; one that overlaps another is not."""
+    """A passage with these source sentences marked by kind; one that overlaps an earlier one is not marked."""
     pieces, position = [], 0
     for premise, kind in sorted(marks, key=lambda one: one[0].start):
         if premise.start >= position:
@@ -106,7 +106,7 @@ def passage_html(text: str, marks: Sequence[tuple[Premise, str]] = ()) -> str:
 
 @shared
 def where_html(premise: Premise, passages: Sequence[Passage]) -> str:
-    """Where a source sentence stands."""
+    """The place of a source sentence."""
     words = f"characters {premise.start} to {premise.end}"
     return f'<span title="{words}">{escape(place(passages[premise.passage_index]))}</span>'
 
@@ -115,7 +115,7 @@ def where_html(premise: Premise, passages: Sequence[Passage]) -> str:
 def in_passage_html(
     premise: Premise, passages: Sequence[Passage], kind: str, words: Sequence[Span] = (), words_kind: str = ""
 ) -> str:
-    """The premise's passage with the premise marked, and in it these words, by their offsets in the premise."""
+    """The premise's passage with the premise marked, and within it ``words``, by their offsets in the premise."""
     passage = passages[premise.passage_index]
     text = passage.text
     before, inside, after = text[: premise.start], text[premise.start : premise.end], text[premise.end :]
@@ -125,7 +125,7 @@ def in_passage_html(
 
 
 def _shown_places(judged: SentenceVerdict) -> tuple[int, ...]:
-    """Positions of the source sentences shown with a verdict: the best that says otherwise, the best that says so."""
+    """Positions of the source sentences shown with a verdict: the best contradicting and the best supporting one."""
     return (*judged.contradicting[:1], *judged.supporting[:1])
 
 
@@ -136,18 +136,18 @@ def obligation_card(
     threshold: float,
     runner_up: RunnerUp | None,
 ) -> str:
-    """An obligation in its passage, what is missing of it, and which answer sentence covers it or comes nearest."""
+    """An obligation in its passage, its missing words, and the answer sentence that covers it or is nearest."""
     return _TEMPLATES.obligation(score, judged, passages, threshold, runner_up)
 
 
 @shared
 def cover_badge(score: ObligationScore, judged: ObligationVerdict | None, so_far: str = "") -> str:
-    """Covered or not, in words."""
+    """A badge that says whether the obligation is covered."""
     cover = judged.cover if judged else Cover.COVERED if score.covered else Cover.NOT_COVERED
     return badge_html(f"{so_far}{cover}", COVER_CLASS[cover])
 
 
 @shared
 def reason_html(judged: ObligationVerdict | SentenceVerdict | None) -> str:
-    """Why, in the words of the verdict."""
+    """The reason of a verdict."""
     return f'<span class="rq-reason">{text_html(judged.reason)}</span>' if judged else ""

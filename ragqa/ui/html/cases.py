@@ -1,4 +1,4 @@
-"""Cases -> HTML: the list, and one of them as somebody sees it. Pure, every value escaped."""
+"""Cases -> HTML: the list, and one case as a person may see it. Pure, every value escaped."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ KINDS: Final = {"submitted": "mixed", "approved": "good", "returned": "bad", "ov
 
 
 def cases_html(found: Sequence[Found], looked: Mapping[str, Seen]) -> str:
-    """The cases as a table, each with its state, its open tasks and where the words that were looked for stand.
+    """The cases as a table with state, open tasks and the places of the searched words.
 
-    Of one that was decided on, or an item of which was, it says that it has changed since.
+    A case is marked as changed where it or one of its items has changed since a submission or decision.
     """
     rows = []
     for one in found:
@@ -28,7 +28,7 @@ def cases_html(found: Sequence[Found], looked: Mapping[str, Seen]) -> str:
 
 
 def case_html(case: CaseView, looked: Mapping[str, Seen]) -> str:
-    """State, items, tasks, notes and sign-off of a case, as far as its items are in ``looked``."""
+    """State, items, tasks, notes and sign-off of a case; items that are not in ``looked`` are hidden."""
     rows = [(one, looked.get(one.ref), title_of(one, looked), *_state(case, one.number, looked)) for one in case.items]
     return _TEMPLATES.case(case, *_state(case, 0, looked), rows, KINDS, HIDDEN)
 

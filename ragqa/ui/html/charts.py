@@ -21,13 +21,13 @@ _PARTS: Final = {  # colour and dashes of each line
 
 
 def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:
-    """E and C of the answer with the source sentences of the first k kept passages only, k = 1, 2, …"""
+    """E and C of the answer against only the first k kept passages, for k = 1, 2, …"""
     found = [(str(step.k), (step.entailment, step.contradiction)) for step in growth]
     return _lines(found, ["Entailment E", "Contradiction C"], "best passages")
 
 
 def path_chart(path: Sequence[PathStep]) -> alt.Chart:
-    """RePASs and its parts after every step of VRR, in the order of the steps."""
+    """RePASs and its parts after every step of VRR, in order."""
     every = ((step.step, step.repass) for step in path)
     found = [(name, (r.composite, r.entailment, r.contradiction, r.obligation_coverage)) for name, r in every]
     return _lines(found, list(_PARTS))
@@ -61,7 +61,7 @@ def _lines(found: Sequence[tuple[str, Sequence[float]]], parts: list[str], title
 
 # Sweeps -----------------------------------------------------------------------------------------------------------
 
-Marked = Sequence[tuple[str, Mapping[str, float]]]  # a word, and the settings that it is said of
+Marked = Sequence[tuple[str, Mapping[str, float]]]  # (word, settings that it marks)
 
 MEASURES = {
     "f2": "F2 of what is kept",
@@ -74,7 +74,7 @@ MEASURES = {
 def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str], marked: Marked = ()) -> alt.LayerChart:
     """A heat map over the two axes of a sweep; choosing a cell gives its values as the selection ``point``.
 
-    ``names`` are what the page calls settings. A cell that is ``marked`` says so below its number, and has a border.
+    ``names`` are the labels of the settings. A ``marked`` cell has its words below the number, and a border.
     """
     across, up = found.axes
     rows = []
@@ -102,9 +102,9 @@ def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str], marked: 
 
 
 def sweep_lines(found: Sweep, names: Mapping[str, str], marked: Marked = ()) -> alt.LayerChart:
-    """F2, recall and R@10 over the one axis of a sweep, or how many are kept where there is no gold.
+    """F2, recall and R@10 over the one axis of a sweep; without gold, the number of kept passages.
 
-    A value that is ``marked`` has a line up, with the word at its end.
+    A ``marked`` value has a vertical line with its word.
     """
     (axis,) = found.axes
     shown = [name for name in MEASURES if name != "kept"] if found.has_gold else ["kept"]

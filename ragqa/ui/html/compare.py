@@ -1,4 +1,4 @@
-"""A `SideBySide`, and points of a `Sweep`, -> HTML: what stands side by side. Pure, and every value escaped."""
+"""A `SideBySide`, or points of a `Sweep`, -> HTML tables. Pure, every value escaped."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "
 
 
 def summary_html(comparison: SideBySide) -> str:
-    """What differs in settings, and what came of it."""
+    """The differences in settings, and their effects in words."""
     settings = changed_html("What differs, A → B", comparison.differs) if comparison.differs else ""
     return _TEMPLATES.summary(settings, comparison.words)
 
 
 def values_html(rows: Sequence[ValueRow], label: str) -> str:
-    """Numbers of A and B and the change, with a word for better or worse."""
+    """The numbers of A and B with their change, marked as better or worse."""
     return _TEMPLATES.values(rows, label)
 
 
 def sentences_html(rows: Sequence[SentenceRow]) -> str:
-    """A's sentences beside those of B that say the same."""
+    """The sentences of A beside the matching ones of B."""
     return _TEMPLATES.sentences(rows, _MATCHES, _mark)
 
 
@@ -36,12 +36,12 @@ def _mark(said: Said) -> tuple[str, str]:
 
 
 def passages_html(rows: Sequence[PassageRow]) -> str:
-    """Ranks in A and in B, how far each moved, and who keeps it."""
+    """Ranks in A and B, how far each passage moved, and which side keeps it."""
     shown = [row for row in rows if min(row.rank_a or SLOPES + 1, row.rank_b or SLOPES + 1) <= SLOPES]
     lowest = max((rank for row in shown for rank in (row.rank_a, row.rank_b) if rank and rank <= SLOPES), default=0)
     return (_TEMPLATES.slopes(shown, lowest) if shown else "") + _TEMPLATES.passages(rows)
 
 
 def points_html(rows: Sequence[tuple[str, Point]]) -> str:
-    """Points as a table, a row each; a dash where there is no gold."""
+    """Points as a table, one per row; a dash where there is no gold."""
     return _TEMPLATES.points(rows)

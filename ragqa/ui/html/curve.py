@@ -1,7 +1,7 @@
-"""The relevance of the best passages by rank, with the limits that end the list, as HTML. Pure, like `render`.
+"""The relevance of the best passages by rank, with the limits of the filter, as HTML. Pure, like `render`.
 
-Drawn by the browser at once: a chart library took half of what a slider's redraw may cost. Choosing a point shows its
-passage, as choosing its row does; the rows are the way by keyboard.
+Plain HTML, because a chart library took half of the time that a slider's redraw may take. Choosing a point shows its
+passage, as choosing its row does; keyboard users choose the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ragqa.ui.html.template import Templates
 from ragqa.ui.state.limits import limits
 
 _TEMPLATES: Final = Templates("passages.html")
-_KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign, which tells them apart without colour
+_KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign; the sign works without colour
     None: ("kept", "●"),
     Drop.AFTER_MAX_DROP: ("fallen", "▼"),
     Drop.BEYOND_TOP_K: ("beyond", "■"),
@@ -22,9 +22,9 @@ _KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign,
 
 
 def curve_html(selection: Selection, limit: int) -> str:
-    """Relevance by rank for the best ``limit`` candidates, with the limits and what each of them does, in words.
+    """Relevance by rank of the best ``limit`` candidates, with the filter's limits and their effects in words.
 
-    Of a fan-out, which keeps a union of what each question's own filter keeps, no limit is shown.
+    A fan-out shows no limits, because it keeps the union of what the filter of each question keeps.
     """
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)[:limit]
     if not candidates:
@@ -42,9 +42,9 @@ def _x(rank: int | float, count: int) -> float:
 
 
 def _line(limit: Limit, count: int) -> tuple[str, str, str, str] | None:
-    """Classes, side, place in percent and words of a limit's line; None where it is not shown.
+    """(classes, side, position in percent, words) of a limit's line; None where it is not shown.
 
-    It lies across at its relevance, else stands behind the last rank that it keeps.
+    A limit of relevance is a horizontal line; any other limit is a vertical line after the last rank that it keeps.
     """
     if not limit.label or (limit.height is None and limit.keeps >= count):
         return None

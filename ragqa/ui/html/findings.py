@@ -1,4 +1,4 @@
-"""A checked text -> HTML: a table of its sentences, verdicts, rules, reasons; below it the duties it misses. Pure."""
+"""A checked text -> HTML: a table of sentences, verdicts, rules and reasons, then the missing duties. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEMPLATES: Final = Templates("findings.html")
 
 
 def findings_html(view: View, found: Shown, notes: Mapping[int, str]) -> str:
-    """The table; a sentence shows the card ``s{index}``, a duty the card ``o{index}``. ``notes`` by sentence."""
+    """The table; a sentence opens the card ``s{index}``, a duty the card ``o{index}``. ``notes`` are by sentence."""
     passages = view.selection.passages if view.selection else ()
     text, position, rows = view.answer.text if view.answer else "", 0, []
     judged, findings = {one.index: one for one in found.verdicts}, findings_of(view, found, notes)

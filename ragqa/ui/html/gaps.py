@@ -1,4 +1,4 @@
-"""A gap run -> HTML: counts, a row with both sides, the heat map, statements that no rule asks for. Pure, escaped."""
+"""A gap run -> HTML: counts, a row with both texts, the heat map, statements that no rule asks for. Pure, escaped."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _KINDS: Final[dict[Label, str]] = {
     "not applicable": "plain",
 }
 _WORDS: Final[dict[Label, str]] = {"conflicts": "Words that clash", "partly": "Missing"}
-Find = Callable[[str], Passage | None]  # a passage of the policies by its id, None where it is gone
+Find = Callable[[str], Passage | None]  # gives a passage of the policies by its id; None where it is gone
 
 
 def standing_html(run: GapRun) -> str:
-    """How many rows have which label, how many labels people found right, and how often labels are wrong elsewhere."""
+    """The number of rows with each label, how many labels people found right, and the measured error rates."""
     counts = Counter(map(run.label, run.gaps))
     badges = [(f"{counts[label]:,} {label}", _KINDS[label]) for label in LABELS if counts[label]]
     return _TEMPLATES.standing(badges, *run.agreement, run.opinions, MEASURED)
 
 
 def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, version: str) -> str:
-    """A row: the rule beside what the policies say of it, the deciding words marked; of no policy the nearest passage.
+    """A row: the rule beside the policies' statements with the deciding words marked, else the nearest passage.
 
-    ``version`` says since when the rule stands so.
+    ``version`` says since when the rule has this text.
     """
     label, said = run.label(gap), run.correction(gap)
     words = [words for reading in gap.deciding for words in reading.words]
@@ -54,7 +54,7 @@ def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, v
 
 
 def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, str, str]]:
-    """By passage its number, where it stands and its text, what decides marked; of one that is gone the words alone."""
+    """(number, address, text) of each deciding passage, statements marked; only statements where it has changed."""
     found = []
     for name in dict.fromkeys(one.passage_id for one in reading.statements):
         own = [one for one in reading.statements if one.passage_id == name]
@@ -69,9 +69,9 @@ def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, 
 
 
 def matrix_html(run: GapRun, address: Callable[[str, str], str]) -> str:
-    """The heat map: a cell's ground is the share of its rows that the policy does not cover; its words say all.
+    """The heat map: a cell's colour is the share of its rows that the policy does not cover; its text has the counts.
 
-    ``address`` leads to the rows of a chapter and a policy, "" for all of them.
+    ``address`` gives the address of the rows of a chapter and a policy ("": all policies).
     """
     policies = [ALL, *sorted({policy for _, policy in run.matrix} - {ALL})]
     rows = []
@@ -88,6 +88,6 @@ def matrix_html(run: GapRun, address: Callable[[str, str], str]) -> str:
 
 
 def unasked_html(statements: Sequence[Statement], policies: str) -> str:
-    """Statements of the policies on which no row rests, each with a link to where it stands."""
+    """Statements of the policies on which no row rests, each with a link to its place."""
     shown = [(one, read_address(policies, one.passage_id, (one.start, one.end))) for one in statements]
     return _TEMPLATES.unasked(shown[:SHOWN_STATEMENTS], len(shown))

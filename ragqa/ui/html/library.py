@@ -1,4 +1,4 @@
-"""The library -> HTML: what was found in a file, what a new version changed. Pure, every value escaped."""
+"""The library -> HTML: previews of files, changes of new versions. Pure, every value escaped."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from ragqa.ui.html.template import Templates, text_html
 _TEMPLATES: Final = Templates("library.html")
 SHOWN_HEADINGS = 400
 SHOWN_CHANGES = 100
-_ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=[\dwW])\.")  # the last: of lists and of addresses
-OFTEN = 5  # texts that were left out, shown with how often
+_ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=[\dwW])\.")  # the last part prevents lists and links
+OFTEN = 5  # most frequent texts that were left out, shown with their counts
 _KINDS = {"new": "good", "changed": "mixed", "gone": "bad"}
 
 
 def plain_markdown(text: str) -> str:
-    """Text that Streamlit reads as Markdown, as it is: what visitors and corpora wrote does not come alive."""
+    """Text escaped for Streamlit's Markdown, so that no text of visitors and corpora becomes markup."""
     return _ALIVE.sub(r"\\\g<0>", text)
 
 
 def size_words(size: int) -> str:
-    """Bytes as a person reads them."""
+    """A number of bytes in words, such as 3.2 MB."""
     if size < 1_000:
         return quantity(size, "byte")
     return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{round(size / 1000):,} kB"
 
 
 def seconds_words(seconds: float) -> str:
-    """A time that is left, no more exact than it can be."""
+    """The remaining time in words, rounded to minutes or seconds."""
     if seconds >= 90:
         return f"about {round(seconds / 60)} minutes left"
     return f"about {max(1, round(seconds))} s left"
 
 
 def reading_html(reading: Reading) -> str:
-    """What was found in a file: counts, what was dropped and why, warnings, the tree of its headings and rules."""
+    """The preview of a file: counts, text that was dropped and why, warnings, the tree of headings and rules."""
     kinds = Counter(heading.kind for heading in reading.outline)
     counts = ", ".join(quantity(count, kind, kind if kind == "text" else "") for kind, count in kinds.most_common())
     n_passages, n_words = len(reading.passages), sum(len(passage.text.split()) for passage in reading.passages)
@@ -58,12 +58,12 @@ def reading_html(reading: Reading) -> str:
 
 
 def outline_html(outline: Sequence[Heading]) -> str:
-    """The tree, indented as deep as each line stands."""
+    """The tree of headings, each line indented by its depth."""
     return _TEMPLATES.outline(outline[:SHOWN_HEADINGS], len(outline) - SHOWN_HEADINGS)
 
 
 def change_html(change: DocumentChange) -> str:
-    """What became of one document, each passage that is new, changed or gone with its words before and after."""
+    """The changes of one document: each new, changed or removed passage with its text before and after."""
     counts = [(f"{change.count(what)} {what}", kind) for what, kind in _KINDS.items()]
     passages = [(one, _KINDS[one.what], *_sides(one)) for one in change.passages[:SHOWN_CHANGES]]
     return _TEMPLATES.change(change, counts, passages, len(change.passages) - SHOWN_CHANGES)
@@ -75,7 +75,7 @@ def _sides(one: PassageChange) -> tuple[str, str]:
 
 
 def marked_difference(before: str, after: str) -> tuple[str, str]:
-    """Both texts, escaped, the words marked that only one of them has."""
+    """Both texts, escaped, with the words marked that only one of them has."""
     sides: tuple[list[str], list[str]] = ([], [])
     for gone, new in word_changes(before, after):
         for side, words in zip(sides, (gone, new), strict=True):
@@ -86,7 +86,7 @@ def marked_difference(before: str, after: str) -> tuple[str, str]:
 
 
 def work_html(items: Sequence[WorkItem], corpus: str, *, n_versions: int) -> str:
-    """What a new version asks for: each row that is new, changed or gone, who deals with it, the answers on it."""
+    """The work list of a new version: each changed row, who handles it, and the answers that rest on it."""
     counts = Counter[str](one.change.what for one in items)
     rows = []
     for one in items[:SHOWN_CHANGES]:

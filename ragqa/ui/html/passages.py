@@ -1,4 +1,4 @@
-"""The table of retrieved passages -> HTML: scores, ranks, decisions, matched words, what stands around each. Pure."""
+"""The table of retrieved passages -> HTML: scores, ranks, decisions, matched words, neighbours. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ragqa.types import Drop, Passage, Selection, Span
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import Templates, text_html
 
-Matcher = Callable[[str], Sequence[Span]]  # a passage's text -> the words it shares with the question
+Matcher = Callable[[str], Sequence[Span]]  # from a passage's text to the words it shares with the question
 Neighbours = Callable[
     [Passage], tuple[Passage | None, Passage | None]
 ]  # the passages before and after, in its document
@@ -22,10 +22,10 @@ _DROP_CLASS = dict.fromkeys(Drop, "plain") | {Drop.AFTER_MAX_DROP: "mixed"}
 
 
 def passage_table_html(selection: Selection, limit: int, matcher: Matcher | None = None) -> str:
-    """The best ``limit`` candidates with every score they have and why each was kept or dropped.
+    """The best ``limit`` candidates with all their scores and why each was kept or dropped.
 
-    Where they were reranked, their rank before stands in the column "fused" and beside the rank they have now. Choosing
-    a row shows its card, which `passage_cards_html` makes.
+    After reranking, the earlier rank is in the column "fused" and beside the present rank. Choosing a row shows its
+    card, which `passage_cards_html` makes.
     """
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     if not candidates:
@@ -44,10 +44,10 @@ def _spans(passage: Passage, matcher: Matcher | None) -> tuple[Span, ...]:
 def passage_cards_html(
     selection: Selection, limit: int, matcher: Matcher | None = None, neighbours: Neighbours | None = None
 ) -> str:
-    """What choosing each row shows: its whole text and what stands around it, hidden until then.
+    """The card of each row, hidden until the row is chosen: its whole text and its neighbours.
 
-    Apart from the table, since the filter changes nothing here: the browser need not read it again when a limit moves.
-    The decision and its reason are added from the row.
+    The cards are apart from the table because the filter does not change them, so that the browser need not read them
+    again when a limit moves. The decision and its reason are added from the row.
     """
     cards = []
     for candidate in sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]:
@@ -58,7 +58,7 @@ def passage_cards_html(
 
 
 def _marked(text: str, spans: Sequence[Span], start: int, end: int) -> str:
-    """``text[start:end]`` escaped, its matched words marked."""
+    """``text[start:end]``, escaped, with its matched words marked."""
     pieces, position = [], start
     for span in spans:
         if span.start < position or span.end > end:
@@ -71,7 +71,7 @@ def _marked(text: str, spans: Sequence[Span], start: int, end: int) -> str:
 
 
 def _snippet(text: str, spans: Sequence[Span]) -> str:
-    """One line of the text: the stretch that holds most matched words, the beginning where none matches."""
+    """One line of the text: the part with most matched words, or the beginning where none matches."""
     best, most = 0, 0
     for first in spans:
         count = sum(first.start <= span.start and span.end <= first.start + SNIPPET_CHARS for span in spans)

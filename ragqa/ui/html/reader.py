@@ -1,4 +1,4 @@
-"""A document -> HTML: its outline, its text with numbers and tables, what a search found. Pure, every value escaped."""
+"""A document -> HTML: its outline, its text with numbers and tables, search results. Pure, every value escaped."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ragqa.library.related import Related
 from ragqa.types import Passage, Span
 from ragqa.ui.html.template import Templates, text_html
 
-SHOWN_ALSO = 6  # links of a kind below a source
-WIDEST = 14  # columns less one: a line with more is text that has such marks
+SHOWN_ALSO = 6  # links of each kind below a source
+WIDEST = 14  # most column separators of a table row; a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
 _TEMPLATES: Final = Templates("reader.html")
 Link = Callable[[Passage], str]  # a passage's address
 
 
 def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = None, words: str = "") -> str:
-    """The address of a place: a passage, characters ``span`` of it marked, a search kept."""
+    """The address of a passage in the reader, with characters ``span`` marked and the search ``words`` kept."""
     values = {"corpus": corpus, "passage": passage_id}
     values |= {"from": str(span[0]), "to": str(span[1])} if span else {}
     values |= {"find": words} if words else {}
@@ -37,7 +37,7 @@ def passage_address(corpus: str, passage: Passage) -> str:
 
 
 def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:
-    """The outline as links; the lines of what is shown are marked."""
+    """The outline as links; the lines of the shown leaf are marked."""
     return _TEMPLATES.outline(entries, addresses, here)
 
 
@@ -49,13 +49,13 @@ def leaf_html(
     words: Callable[[str], Sequence[Span]] | None = None,
     refers: Callable[[Passage], Sequence[Mark]] | None = None,
 ) -> str:
-    """The passages in a row under their headings; ``span`` of the chosen one is marked, references are links."""
+    """The passages in order under their headings; ``span`` of the chosen one is marked, references are links."""
     pieces: list[str] = []
     before = where = ""
     for passage, after in zip(passages, (*passages[1:], None), strict=True):
         named = after.section.rpartition(" › ")[2] if after and after.section != passage.section else ""
-        is_heading = bool(named) and named in {passage.text, f"{passage.number} {passage.text}"}  # of what follows
-        within = is_heading and f"{before} › ".startswith(f"{passage.section} › ")  # its chapter was named above
+        is_heading = bool(named) and named in {passage.text, f"{passage.number} {passage.text}"}  # of the next passage
+        within = is_heading and f"{before} › ".startswith(f"{passage.section} › ")  # the chapter's heading is above
         heading = passage.section.rpartition(" › ")[2] if passage.section != before and not within else ""
         if heading and not (pieces and pieces[-1].endswith(f">{escape(heading)}</h3>")):
             pieces.append(f"<h3>{escape(heading)}</h3>")
@@ -75,9 +75,9 @@ def leaf_html(
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Characters ``start`` to ``end`` of a text that stand out, or lead somewhere.
+    """Characters ``start`` to ``end`` of a text that are marked or linked.
 
-    ``title`` is told by the browser under the pointer; ``tip`` also on focus: what a defined term means.
+    The browser shows ``title`` on hover; ``tip``, the meaning of a defined term, also appears on focus.
     """
 
     start: int
@@ -89,7 +89,7 @@ class Mark:
 
 
 def passage_text_html(text: str, marks: Sequence[Mark] = ()) -> str:
-    """A passage's text, its tables as tables, these characters of it marked or linked."""
+    """A passage's text with its tables as tables, and these characters marked or linked."""
     pieces: list[str] = []
     rows: list[str] = []
     position = 0
@@ -105,7 +105,7 @@ def passage_text_html(text: str, marks: Sequence[Mark] = ()) -> str:
 
 
 def _moved(marks: Sequence[Mark], start: int, length: int) -> list[Mark]:
-    """Those that touch the characters from ``start`` on, counted from there."""
+    """The marks within ``length`` characters from ``start``, with offsets relative to ``start``."""
     moved = (replace(one, start=max(one.start - start, 0), end=min(one.end - start, length)) for one in marks)
     return [one for one in moved if one.start < one.end]
 
@@ -123,7 +123,7 @@ def _table(rows: Sequence[str]) -> str:
 
 
 def _marked(text: str, marks: Sequence[Mark]) -> str:
-    """The text, escaped; where marks overlap, a link stays one within what is marked."""
+    """The text, escaped and marked; where marks overlap, a link stays a link within the mark."""
     cuts = sorted({0, len(text), *(edge for one in marks for edge in (one.start, one.end) if 0 < edge < len(text))})
     pieces = []
     for start, end in pairwise(cuts):
@@ -141,7 +141,7 @@ def _marked(text: str, marks: Sequence[Mark]) -> str:
 
 
 def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
-    """What a search found ``where``: number (and document), and the words around the first place, each a link."""
+    """Search results as links: number (and document), and the words around the first hit; ``where`` was searched."""
     rows = zip(addresses, (_named(hit.passage, documents=documents) for hit in hits), map(_snippet, hits), strict=True)
     return _TEMPLATES.hits(list(rows), where)
 
@@ -162,7 +162,7 @@ def _snippet(hit: TextMatch) -> str:
 
 
 def beside_html(found: Related, corpus: str) -> str:
-    """What a passage refers to, each with the passages meant or why there are none, then those that refer to it."""
+    """The references of a passage with their targets (or why there are none), then the passages that refer to it."""
     rows = []
     for one in found.refers:
         texts = "".join(passage_text_html(target.text[:1_200]) for target in one.targets[:2])
@@ -172,14 +172,14 @@ def beside_html(found: Related, corpus: str) -> str:
 
 
 def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
-    """A rule that was asked for by its number: whole, with what is related; ``others`` have that number, too."""
+    """The whole rule that was asked for by its number, with related passages; ``others`` also have that number."""
     link = partial(passage_address, corpus)
     rows, title = [(link(one), one) for one in others], passages[0].title or passages[0].document_id
     return _TEMPLATES.rule(title, leaf_html(passages, link), rows, also_html(found, corpus))
 
 
 def also_html(found: Related, corpus: str) -> str:
-    """The same in a few lines below a source, with the defined terms that it uses."""
+    """The references of a source in a few lines, with the defined terms that it uses."""
     refers = {one.targets[0].passage_id: one.targets[0] for one in found.refers if one.targets}.values()
     rows = [
         (words, [(read_address(corpus, one.passage_id), one) for one in passages][:SHOWN_ALSO])

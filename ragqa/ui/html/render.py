@@ -1,6 +1,6 @@
 """Values -> HTML. Pure; every value is escaped here, so that no text of a corpus, a question or a model becomes markup.
 
-Rows that open are ``<details>``: they work by keyboard, on a phone and without a round trip to the server.
+Rows that open are ``<details>``: they work by keyboard, on phones and without a request to the server.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ VERDICT_CLASS = {
     Verdict.NONE: "none",
 }
 _TEMPLATES: Final = Templates("render.html")
-_ITEM: Final = re.compile(r"([:;](?: and| or)?) (\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\) )")  # each on a line of its own
+_ITEM: Final = re.compile(r"([:;](?: and| or)?) (\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\) )")  # items get separate lines
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
 
 
 def badge_html(text: str, kind: str) -> str:
-    """A word on a coloured ground; the word says it all, the colour only helps."""
+    """A word on a coloured background; the meaning never depends on the colour alone."""
     return f'<span class="rq-badge rq-{kind}">{escape(text)}</span>'
 
 
 @shared
 def marked_html(text: str, spans: Sequence[Span], kind: str) -> str:
-    """The text, escaped, with these slices of it marked; where they overlap the earlier one is, what is outside not."""
+    """The text, escaped, with these spans marked; of overlapping spans the earlier one wins."""
     pieces, position = [], 0
     for span in sorted(spans, key=lambda one: one.start):
         start, end = max(span.start, position), min(span.end, len(text))
@@ -56,7 +56,7 @@ def marked_html(text: str, spans: Sequence[Span], kind: str) -> str:
 
 @shared
 def said_html(text: str, judged: SentenceVerdict | None) -> str:
-    """An answer sentence with the words that decide its verdict marked, where they are not all of it."""
+    """An answer sentence with the words that decide its verdict marked, unless they are the whole sentence."""
     if " | " in text:  # a row of a table
         return passage_text_html(text)
     spans = [span for span in judged.said if span.text != text] if judged else []
@@ -65,7 +65,7 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
 
 @shared
 def read_link_html(passage: Passage, span: tuple[int, int] | None = None) -> str:
-    """A link that opens the document at this passage, these characters of it marked; `in_corpus` completes it."""
+    """A link that opens the document at this passage, with ``span`` marked; `in_corpus` completes it."""
     marked = f"&amp;from={span[0]}&amp;to={span[1]}" if span else ""
     address = f"read?passage={quote(passage.passage_id, safe='')}{marked}"
     return f'<a class="rq-read" href="{address}" target="_blank">Read in the document</a>'
@@ -82,12 +82,12 @@ def notice_html(text: str, kind: str = "plain") -> str:
 
 
 def question_html(question: str) -> str:
-    """The question that the answer below belongs to; the box above may hold another by now."""
+    """The question of the answer below; the input above may hold another question by now."""
     return f'<h2 class="rq-question">{text_html(question)}</h2>'
 
 
 def changed_html(head: str, changed: Sequence[Difference]) -> str:
-    """Settings that differ, a line each, under a head."""
+    """Settings that differ, one per line, under a head."""
     return _TEMPLATES.changed(head, changed)
 
 
@@ -104,12 +104,12 @@ def answer_html(
     flagged: bool = True,
     verdicts: Sequence[SentenceVerdict] = (),
 ) -> str:
-    """The answer as a list of its sentences, each with its verdict once there is one and the rules that it cites.
+    """The answer as a list of its sentences, each with its verdict (if known) and the rules that it cites.
 
-    Sentence ``i`` shows the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
-    sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not hold is struck
-    out, one that was put in is underlined, and, if ``flagged``, a few words behind the sentence say so. Without
-    ``verdicts`` the raw ones of ``scores`` are shown.
+    Sentence ``i`` opens the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
+    sentences whose verdict is final (None: all scored ones). With ``checks`` a citation that does not hold is struck
+    out and an added one is underlined; if ``flagged``, a few words after the sentence say so. Without ``verdicts`` the
+    raw ones of ``scores`` are shown.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
     check_of, rows = {check.index: check for check in checks}, []
@@ -127,28 +127,28 @@ def answer_html(
 
 
 def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> tuple[str, str]:
-    """What a sentence is marked with, a word and the kind of its colour."""
+    """The mark of a sentence: a word, and the kind of its colour."""
     word = mark_word(verdict, judged)
     return word, QUOTED if word == QUOTED else VERDICT_CLASS[verdict]
 
 
 def turns_html(turns: Sequence[tuple[str, str]], asked: str, record_id: str) -> str:
-    """The questions and answers before this one, each closed until it is opened, and how this one was typed."""
+    """The earlier questions and answers of the conversation, collapsed, and this question as it was typed."""
     return _TEMPLATES.turns(turns, asked, record_id)
 
 
 def headline_html(words: str, kind: str, missing: Sequence[str] = ()) -> str:
-    """Whether the question is answered, before anything else; what of it is missing."""
+    """Whether the question is answered, and its unanswered parts."""
     return _TEMPLATES.headline(words, kind, missing)
 
 
 def actions_html(text: str, record_id: str = "", again: str = "") -> str:
-    """What can be done with an answer: ``text`` is copied, ``again`` the address that asks it again."""
+    """The actions of an answer: copy ``text``, open the record, ask again at the address ``again``."""
     return _TEMPLATES.actions(text, record_id, again)
 
 
 def again_html(own: str, todays: str, record_id: str) -> str:
-    """How a record can be asked again, with its own settings or with those of today, and compared with another."""
+    """Links that ask a record's question again, with its own or today's settings, or compare it with another."""
     return _TEMPLATES.again(own, todays, record_id)
 
 
@@ -158,19 +158,19 @@ def settings_html(settings: Mapping[str, object]) -> str:
 
 
 def records_html(records: Sequence[RecordSummary], stale: Collection[str] = (), against: str = "") -> str:
-    """The record list as a table; each question links to its record. Of ``stale`` ids the source has changed since.
+    """The record list as a table; each question links to its record. ``stale`` are ids whose source has changed.
 
-    Two that are ticked are compared; the one with the id ``against`` is ticked already.
+    Two ticked records are compared; the record ``against`` is ticked already.
     """
     return _TEMPLATES.records(records, stale, against)
 
 
 def progress_html(phase: str, seconds: float) -> str:
-    """What a run does now and for how long it has been at work."""
+    """The present phase of a run, and how long it has been running."""
     return _TEMPLATES.progress(phase, seconds)
 
 
 def seconds_html(seconds: Mapping[str, float], words_per_second: float | None = None) -> str:
-    """Seconds per stage, in the order of the work, and how fast a language model wrote."""
+    """Seconds per stage, in the order of the pipeline, and the writing speed of a language model."""
     known = [(stage, seconds[stage]) for stage in _STAGES if stage in seconds]
     return _TEMPLATES.seconds(known, words_per_second)

@@ -1,6 +1,6 @@
 """RePASs -> HTML: the score line, gauges, sentences, obligations, every pair. Pure, like `ragqa.ui.html.render`.
 
-A number that can still change says so in words ("so far", "at least") and by a dashed edge, never by colour alone.
+A number that can still change is marked in words ("so far", "at least") and by a dashed edge, never by colour alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanat
 
 
 def _parts(repass: RePASs) -> tuple[tuple[str, str, float, str], ...]:
-    """E, C and OC: short, in full, the value, the colour of its bar."""
+    """(short name, full name, value, colour) of E, C and OC."""
     return (
         ("E", "E, backed by sources", repass.entailment, "good"),
         ("C", "C, in conflict", repass.contradiction, "bad"),
@@ -64,25 +64,25 @@ def _parts(repass: RePASs) -> tuple[tuple[str, str, float, str], ...]:
 def trust_html(
     marks: Iterable[tuple[str, str]], facts: Sequence[str], repass: RePASs | None, *, final: bool, mode: str
 ) -> str:
-    """One line of trust in words, how many sentences have which mark before ``facts``; opened, the parts of RePASs.
+    """One line on trust: the number of sentences with each mark, then ``facts``; opened, the parts of RePASs.
 
-    None: a refusal is not scored.
+    ``repass`` is None for a refusal, which is not scored.
     """
     counts = [(kind, counted_mark(word, n)) for (word, kind), n in Counter(marks).items()]
     return _TEMPLATES.trust(counts, facts, repass, _parts(repass) if repass else (), final, mode)
 
 
 def relevance_html(relevance: Relevance) -> str:
-    """Whether the answer answers what was asked, a line for each part of the question."""
+    """The answer relevance, one line for each part of the question."""
     return _TEMPLATES.list([f"{part.text} {part.value:.2f}: {part.reason}" for part in relevance.parts])
 
 
 def sentence_table_html(
     scores: Sequence[SentenceScore], verdicts: Sequence[SentenceVerdict] = (), final: Collection[int] | None = None
 ) -> str:
-    """One row per answer sentence with its verdict and its raw scores; chosen, it shows the sentence's card.
+    """One row per answer sentence with its verdict and raw scores; choosing it shows the sentence's card.
 
-    ``final`` are the indexes whose scores will not change (None: all). Without ``verdicts`` the raw ones are told.
+    ``final`` are the indexes whose scores will not change (None: all). Without ``verdicts`` raw ones are shown.
     """
     judged, rows = {one.index: one for one in verdicts}, []
     for score in scores:
@@ -101,10 +101,10 @@ def obligations_html(
     explanation: Explanation | None = None,
     verdicts: Sequence[ObligationVerdict] = (),
 ) -> str:
-    """One row per obligation: covered or not, by which answer sentence, with what margin to the threshold.
+    """One row per obligation: whether it is covered, by which answer sentence, and its margin to the threshold.
 
-    Chosen, it shows the obligation in its passage. ``final`` as in `sentence_table_html`; ``explanation`` adds the next
-    best answer sentence, ``verdicts`` what is missing where an obligation is covered in part.
+    Choosing it shows the obligation in its passage. ``final`` as in `sentence_table_html`; ``explanation`` adds the
+    second best answer sentence, ``verdicts`` the missing words of an obligation that is covered in part.
     """
     runners_up, judged, rows = explanation.runners_up if explanation else (), {one.index: one for one in verdicts}, []
     for score in obligations:
@@ -119,7 +119,7 @@ def obligations_html(
 
 
 def pairs_html(evaluation: Breakdown, passages: Sequence[Passage], kind: str) -> str:
-    """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
+    """P(entailment) or P(contradiction) of every pair: source sentences as rows, answer sentences as columns.
 
     ``kind`` is ``"entailment"`` or ``"contradiction"``. A cell that the verdict rejects is hatched. A cell
     shows the source sentence in its passage.
@@ -129,7 +129,7 @@ def pairs_html(evaluation: Breakdown, passages: Sequence[Passage], kind: str) ->
 
 
 def doubted_cells(evaluation: Breakdown, kind: str) -> set[tuple[int, int]]:
-    """(row, column) of the probabilities of this kind that reach the threshold and are not believed."""
+    """(row, column) of the probabilities of this kind that reach the threshold but are rejected by the verdicts."""
     matrix = _matrix(evaluation, kind)
     cells = {(row, one.index) for one in evaluation.verdicts for row in one.doubted}
     return {(row, column) for row, column in cells if matrix[row][column] >= evaluation.verdict_threshold}
@@ -143,12 +143,12 @@ def _matrix(evaluation: Breakdown, kind: str) -> tuple[tuple[float, ...], ...]:
 
 
 def modes_html(paper: Breakdown, script: Breakdown, differences: Sequence[str] = ()) -> str:
-    """Both definitions side by side, with what they treat differently in this answer."""
+    """Both definitions side by side, with their differences for this answer."""
     return _TEMPLATES.modes((paper, script), differences)
 
 
 def growth_html(growth: Sequence[PassageStep]) -> str:
-    """In words what the chart beside it draws: E and C with the best passage alone, half way and with all."""
+    """The chart beside it in words: E and C with the best passage alone and with all passages."""
     if not growth:
         return _TEMPLATES.fine("No passage was kept, so there is nothing to compare the answer with.")
     first, last = growth[0], growth[-1]
@@ -163,5 +163,5 @@ def growth_html(growth: Sequence[PassageStep]) -> str:
 
 
 def provenance_html(facts: Sequence[tuple[str, str]]) -> str:
-    """(what, value) of everything the numbers rest on, one a line."""
+    """The models, definitions and thresholds behind the scores, as (name, value), one per line."""
     return _TEMPLATES.list([f"{what}: {value}" for what, value in facts])

@@ -1,6 +1,6 @@
-"""HTML from the files in ``templates/``: every value is escaped where it is written, so that none becomes markup.
+"""HTML from the files in ``templates/``: every value is escaped when it is inserted, so that none becomes markup.
 
-A file holds macros; `Templates` calls one by its name. The breaks and indents of a file are left out of what it makes.
+A file holds macros, which `Templates` calls by name. Line breaks and indents of a file are not part of the HTML.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _AS_PYTHON_WRITES: Final = (("&#34;", "&quot;"), ("&#39;", "&#x27;"))  # as `htm
 
 
 def text_html(value: str) -> str:
-    """Escaped, with its line breaks shown."""
+    """The text, escaped, with its line breaks as ``<br>``."""
     return escape(value).replace("\n", "<br>")
 
 
 def number_html(value: float | None, digits: int = 3) -> str:
-    """The number, a dash for None."""
+    """The number with these decimals; a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
@@ -48,7 +48,7 @@ ENVIRONMENT.filters |= {
 
 
 def shared(function: Callable[..., str]) -> Callable[..., str]:
-    """The function, which gives HTML, also as one that templates call: ``badge_html`` is ``badge`` there."""
+    """Decorator: makes a function that gives HTML available to templates, where ``badge_html`` is ``badge``."""
     ENVIRONMENT.globals[function.__name__.removesuffix("_html")] = lambda *values: Markup(function(*values))  # noqa: S704
     return function
 

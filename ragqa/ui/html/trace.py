@@ -1,4 +1,4 @@
-"""How LOC and VRR came to their answer -> HTML: plan, candidates, rounds, tries. Pure, everything escaped."""
+"""The steps of LOC, VRR and fan-out -> HTML: plan, candidates, rounds, tries, sub-questions. Pure, escaped."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from ragqa.types.scores import RePASs
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import ENVIRONMENT, Templates
 
-SHOWN_CHARS = 160  # of a text in a closed row
+SHOWN_CHARS = 160  # characters of a text in a collapsed row
 _TEMPLATES: Final = Templates("trace.html")
 ENVIRONMENT.filters["shortened"] = lambda text: text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS].rstrip() + "…"
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """A point of the score path."""
+    """A step of VRR and the scores after it."""
 
     step: str
     repass: RePASs
 
 
 def score_path(trace: Sequence[TraceEvent]) -> tuple[PathStep, ...]:
-    """The best candidate and then every step of every round, in order; empty before the first score.
+    """The scores of the best candidate, then of every step of every round; empty before the first score.
 
-    While candidates come the first point is the best of those so far.
+    While candidates are still written, the first point is the best one so far.
     """
     scored = [event.repass for event in trace if isinstance(event, CandidateScored)]
     if not scored:
@@ -57,19 +57,19 @@ def score_path(trace: Sequence[TraceEvent]) -> tuple[PathStep, ...]:
 
 
 def best_html(best: BestSoFar) -> str:
-    """Which version of the answer is shown while the work continues."""
+    """Says which version of the answer is shown while the work continues."""
     return _TEMPLATES.best(best.step, best.repass)
 
 
 def trace_html(trace: Sequence[TraceEvent]) -> str:
-    """The plan, then a row per candidate, step or obligation; opened, a row shows the text and the reasons."""
+    """The plan, then a row per candidate, step or obligation; an opened row shows the text and the reasons."""
     plans = [plan_words(event) for event in trace if isinstance(event, CallsPlanned)]
     rounds = [event for event in trace if isinstance(event, SentencesRemoved | ObligationsInserted)]
     return _TEMPLATES.trace(plans, _candidates(trace), rounds, _obligations(trace))
 
 
 def _candidates(trace: Sequence[TraceEvent]) -> list[tuple[CandidateWritten, str, str, RePASs | None]]:
-    """Each with its state, the colour of that and its score."""
+    """(candidate, state, colour, score) of each candidate."""
     scores = {event.number: event.repass for event in trace if isinstance(event, CandidateScored)}
     best = max(scores, key=lambda number: (scores[number].composite, -number), default=None)
     rows = []
@@ -86,7 +86,7 @@ def _candidates(trace: Sequence[TraceEvent]) -> list[tuple[CandidateWritten, str
 def _obligations(
     trace: Sequence[TraceEvent],
 ) -> list[tuple[list[ObligationAnswered], ObligationAnswered, str, str]]:
-    """The tries of each, the best of them, its state and the colour of that."""
+    """(tries, best try, state, colour) of each obligation."""
     tries: dict[int, list[ObligationAnswered]] = {}
     for event in trace:
         if isinstance(event, ObligationAnswered):
@@ -108,9 +108,9 @@ def has_tree(trace: Sequence[TraceEvent]) -> bool:
 
 
 def tree_html(trace: Sequence[TraceEvent], selected: Sequence[Passage] = ()) -> str:
-    """A row per question, those it was taken apart into under it; opened, a row shows why, the answer, the evidence.
+    """A row per question with its sub-questions below; an opened row shows the reason, the answer, the evidence.
 
-    Evidence carries the number it has among the passages ``selected``, by which the answer cites it.
+    Evidence has its number among the passages ``selected``, by which the answer cites it.
     """
     asked = [event for event in trace if isinstance(event, SubQuestionsAsked)]
     notes = "".join(notice_html(event.note, "mixed") for event in asked if event.note)
@@ -133,7 +133,7 @@ def tree_html(trace: Sequence[TraceEvent], selected: Sequence[Passage] = ()) -> 
 def _node(
     question: SubQuestion, found: EvidenceFound | None, answer: SubQuestionAnswered | None, numbers: Mapping[str, int]
 ) -> dict[str, Any]:
-    """A question with its answer, and the passages kept for it in the order of the evidence."""
+    """A question with its answer and its kept passages, in the order of the evidence."""
     kept = []
     if found:
         passages, cited = {passage.passage_id: passage for passage in found.passages}, answer.cited if answer else ()

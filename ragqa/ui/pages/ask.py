@@ -1,4 +1,4 @@
-"""The two pages where something is asked and its outcome watched: a question, or a text that is to be checked."""
+"""The pages Ask and Check: ask a question, or check a text, and follow the run."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from ragqa.ui.state.links import apply_link, link_of_view, not_offered
 from ragqa.ui.state.run import Run
 
 FIRST_EXAMPLES = 3
-OPENED = "opened_corpus"  # a corpus that another page sends here with
+OPENED = "opened_corpus"  # the corpus that another page opened this one with
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
-_RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
-FILLINGS = 3  # how often a question is put back into its field, see `_fill_again`
+_RUN = {False: "run", True: "checked"}  # the session key of the page's run, by whether it checks a text
+FILLINGS = 3  # how often a question is put back into its field at most, see `_fill_again`
 _FILLED = "filled"  # the run whose question was just put back into the field
-_LINK = "link"  # what an address asks, until the settings have been drawn: whether they are what it says
+_LINK = "link"  # the link of an address, until the drawn settings have been compared with it
 
 
 def ask_page() -> None:
-    """A question: its answer is written here."""
+    """The page that answers a question."""
     _page(checking=False)
 
 
 def check_page() -> None:
-    """A text from elsewhere: nothing is written here."""
+    """The page that checks a text; no answer is written."""
     _page(checking=True)
 
 
@@ -80,7 +80,7 @@ def _page(*, checking: bool) -> None:
             present_button()
         if presenting():
             draw_presentation(questions, _ask_example)
-    with st.container():  # always there, so that a message here moves nothing below
+    with st.container():  # always drawn, so that a message does not move anything below
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
             _start(config, paths, checking=checking, place=_place_of(asked_in_address()))
@@ -99,10 +99,10 @@ def _page(*, checking: bool) -> None:
 
 
 def _follow_address(checking: bool, names: list[str]) -> str:
-    """Does what the address says, the run of ``?run=ID`` or what else it asks; what is wrong with it, in words.
+    """Follows the address: shows the run of ``?run=ID``, or fills in what a link asks; gives a problem in words.
 
-    A bare address shows what the page showed when the visitor left it for another page; where they went back to before
-    a run, or chose the page again, it is empty.
+    Without parameters, the page shows its last run if the visitor comes from another page. It is empty if they went
+    back to before the run, or chose the page again.
     """
     key, query = _RUN[checking], asked_in_address()
     own: Run | None = st.session_state.get(key)
@@ -132,7 +132,7 @@ def _follow_address(checking: bool, names: list[str]) -> str:
 
 
 def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
-    """Puts what the address asks in place, once in a session: gone back to, it shows the run that came of it."""
+    """Fills in what the address asks, once per session; when visited again, it shows the run that was made from it."""
     followed: dict[str, tuple[str, str]] = st.session_state.setdefault("followed", {})  # problem, run's id
     place = _place_of(query)
     if place in followed:
@@ -164,9 +164,9 @@ def _place_of(query: dict[str, str]) -> str:
 
 
 def _offer_link(config: Config, *, checking: bool) -> str:
-    """Draws the button that asks what the address says: whoever sent the link does not ask in another's name.
+    """Draws a button that asks what the address says, so that a link never asks by itself in the visitor's name.
 
-    Gives what this server does not offer of it, in words.
+    Returns what the link needs and this server does not offer, in words.
     """
     place = _place_of(asked_in_address())
     link: Link | None = st.session_state.pop(_LINK, None)
@@ -185,7 +185,7 @@ def _offer_link(config: Config, *, checking: bool) -> str:
 
 
 def _show(run: Run, key: str, names: list[str]) -> None:
-    """Makes this run the session's own, with what was asked and its settings back in place."""
+    """Makes this run the session's own, and restores its question and settings."""
     st.session_state[key], st.session_state[_FILLED] = run, (run.id, FILLINGS)
     _fill(run.view.asked)
     if run.view.config.index in names:
@@ -193,7 +193,7 @@ def _show(run: Run, key: str, names: list[str]) -> None:
 
 
 def _fill_again(run: Run) -> None:
-    """What was put into the field may not have reached the browser: a rerun that comes at once drops it."""
+    """Fills the field again, because an immediate rerun may have dropped its value before it reached the browser."""
     run_id, left = st.session_state.pop(_FILLED, ("", 0))
     asked, now = run.view.asked, st.session_state.get("text" if run.view.asked.given else "question")
     if run_id == run.id and left and now in (None, "", asked.given or asked.text):
@@ -202,14 +202,14 @@ def _fill_again(run: Run) -> None:
 
 
 def _fill(asked: Question) -> None:
-    """Puts what was asked back into the fields."""
+    """Puts the question or text back into its fields."""
     st.session_state["text_question" if asked.given else "question"] = asked.text
     if asked.given:
         st.session_state["text"] = asked.given
 
 
 def _question_form() -> None:
-    """The question and the button on one line; both end in ``ask_now``."""
+    """The question field and its button, which both set ``ask_now``."""
     with st.form("question_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_area(
             "Question",
@@ -227,7 +227,7 @@ def _corpus_choice(names: list[str], defaults: Config) -> str:
     if wanted in names and st.session_state.get("linked_corpus") != wanted:
         st.session_state["linked_corpus"] = st.session_state["corpus"] = wanted
     titles = resources.corpus_titles(names, Paths.from_env())
-    kept = st.session_state.get("kept_corpus")  # that of a widget vanishes when the page changes
+    kept = st.session_state.get("kept_corpus")  # a widget's own value is lost when the page changes
     if kept in names:
         st.session_state.setdefault("corpus", kept)
     now = st.session_state.get("corpus", defaults.index)
@@ -246,7 +246,7 @@ def _corpus_choice(names: list[str], defaults: Config) -> str:
 
 
 def _examples(index: str) -> list[str]:
-    """The example questions of this corpus, all of them in a list; one chosen is asked."""
+    """A list of this corpus's example questions; choosing one asks it."""
     questions = resources.examples_of(index, Paths.from_env())
     if questions:
         st.selectbox(
@@ -263,7 +263,7 @@ def _examples(index: str) -> list[str]:
 
 
 def _writer_choice(config: Config, defaults: Config) -> None:
-    """Who writes, beside the box: quotations, or one of the language models that are configured and offered here."""
+    """The choice of the writer: quotations, or one of the configured language models."""
     if not can_ask():
         return
     models, writing = model_names(defaults.generation), config.generation
@@ -304,7 +304,7 @@ def _write_by(models: dict[str, tuple[str, str]]) -> None:
 
 
 def _landing(index: str, examples: list[str], *, checking: bool) -> None:
-    """Before the first question: a few to begin with, and what is asked of whom."""
+    """The page before the first question: examples, the corpus's description, and a note on language models."""
     if examples:
         with st.container(key="examples", gap="small"):
             for number, example in enumerate(examples[:FIRST_EXAMPLES]):
@@ -345,7 +345,7 @@ def _ask_chosen(key: str) -> None:
 
 
 def _quote_anyway(run: Run) -> None:
-    """Where the answer refuses: the nearest sentences all the same, at a click."""
+    """After a refusal, a button that quotes the nearest sentences or asks the model anyway."""
     answer = run.view.answer
     generation = run.view.config.generation
     if (
@@ -366,7 +366,7 @@ def _quote_now(run: Run) -> None:
 
 
 def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> None:
-    """A new run in place of the one before; what cannot be asked leaves that one on the page."""
+    """Starts a new run in place of the earlier one, which stays on the page if the new one cannot be started."""
     if checking:
         asked = Question(st.session_state["text_question"], given=st.session_state["text"] or " ")
     else:

@@ -1,4 +1,4 @@
-"""The page of the audit log, for administrators: whether it is whole, and its latest entries."""
+"""The page Audit, for administrators: whether the audit log is intact, and its latest entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 200
 
 
 def audit_page() -> None:
-    """Draws it; the log is read as a whole each time."""
+    """Draws the page; reads the whole log each time."""
     st.html(resources.style())
     gate = access.gate()
     gate.demand(Act.AUDIT)

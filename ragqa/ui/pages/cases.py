@@ -1,4 +1,4 @@
-"""Cases on the page History: all of them, one with its sign-off, and the way into one from elsewhere."""
+"""Cases on the page History: the list, one case with its sign-off, and adding items from other pages."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ragqa.ui.state import resources
 from ragqa.ui.state.desk import case_desk
 
 _ALSO = "Show them the records in it that are mine"
-_NAME, _SAID = "kept_case_name", "case_said"  # what was typed as one's name; why the last step was not taken
+_NAME, _SAID = "kept_case_name", "case_said"  # session keys: the typed name; why the last step failed
 _NEW = "A new case"
 SHOWN = 100  # cases listed
 _DECISIONS = {"Approve": Step.APPROVED, "Return": Step.RETURNED, "Override": Step.OVERRIDDEN}
 
 
 def draw_cases(paths: Paths) -> None:
-    """All cases that are this person's to see, found by words of anything in them; a new one."""
+    """The cases that the person may see, with a search, and a form for a new case."""
     desk = _desk(paths)
     _said()
     with st.container(horizontal=True, vertical_alignment="bottom", key="case_bar"):
@@ -54,7 +54,7 @@ def draw_cases(paths: Paths) -> None:
 
 
 def draw_case(case_id: str, paths: Paths) -> None:
-    """One case, and what may be done with it."""
+    """One case, and the steps that the person may take."""
     desk = _desk(paths)
     case = desk.store.load(case_id)
     looked = desk.looked(case)
@@ -85,7 +85,7 @@ def draw_case(case_id: str, paths: Paths) -> None:
 
 
 def draw_add(ref: str, paths: Paths) -> None:
-    """The way of what ``ref`` names into a case."""
+    """A form that adds the item ``ref`` to a case."""
     if not access.gate().may(Act.CASE):
         return
     _said()
@@ -143,7 +143,7 @@ def _sharing(case: CaseView) -> None:
             given = (_share, case.case_id, who, False)
             st.button(f"No longer with {plain_markdown(who)}", key=f"case_unshare_{n}", on_click=_step, args=given)
         st.checkbox(_ALSO, True, key="case_records")
-        st.caption("Of its other items they see what they may see anyway.")
+        st.caption("They see its other items only where they may see them anyway.")
 
 
 def _is_author(desk: CaseDesk, case: CaseView, item: int) -> bool:
@@ -158,10 +158,10 @@ def _desk(paths: Paths) -> CaseDesk:
 
 
 def _name() -> None:
-    """Who acts, where nobody signs in."""
+    """A field for the person's name, without sign-in."""
     if not access.gate().audit:
         st.session_state["case_name"] = st.session_state.get(_NAME, "")
-        words = "Kept with what you do, as a name that nothing proves: nobody signs in here."
+        words = "Stored with your steps, as a name that is not proven, because nobody signs in here."
         st.text_input("Your name (not proven)", key="case_name", help=words, width=320, on_change=_keep_name)
 
 
@@ -173,7 +173,7 @@ def _keep_name() -> None:
 
 
 def _step(do: Callable[..., object], *given: object) -> None:
-    """Takes a step at the desk of whoever is here now; why not, if not, stands on the page."""
+    """Takes a step at this person's desk; a failure is shown on the page."""
     st.session_state.pop(_SAID, None)
     try:
         do(_desk(Paths.from_env()), *given)
@@ -187,7 +187,7 @@ def _said() -> None:
 
 
 def _typed(step: str, key: str) -> Callable[[CaseDesk, str], object]:
-    """A step with what stands in this field."""
+    """A step that takes the value of this field."""
 
     def do(desk: CaseDesk, case_id: str) -> object:
         value = st.session_state.get(key)
@@ -211,7 +211,7 @@ def _add_to(desk: CaseDesk, case_id: str, ref: str) -> None:
 
 
 def _show_records(desk: CaseDesk, case: CaseView, names: Sequence[str]) -> None:
-    """Shares the records of one's own in the case with these, where that is ticked."""
+    """Shares the person's own records in the case with these names, if that is ticked."""
     store, person = resources.record_store(Paths.from_env().records), desk.gate.person.id
     for ref, seen in desk.looked(case).items() if st.session_state.get("case_records") else ():
         record_id = ref.removeprefix("record:")

@@ -1,4 +1,4 @@
-"""What is to be checked: a text pasted, a document, one of the examples, or one of a file of answers."""
+"""The choice of a text to check: pasted, a document, an example, or one answer of a file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ragqa.ui.html.render import notice_html
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-MOST_ITEMS = 2_000  # of a file, offered in a list
-FILE = "from_file"  # whether the box of files is open
-_READ = "checked_read"  # what was read of which file
+MOST_ITEMS = 2_000  # answers of a file that are offered
+FILE = "from_file"  # session key: whether the popover for files is open
+_READ = "checked_read"  # session key: a file's id and the texts read from it
 _KINDS = ("pdf", "docx", "docm", "html", "htm", "txt", "md", "xlsx", "csv", "json", "jsonl")
 
-Check = Callable[[str, str], None]  # what is done with a text and the question it answers
+Check = Callable[[str, str], None]  # called with a text and the question it answers
 
 
 def check_form(ask: Callable[[], None]) -> None:
-    """The text, the question it answers, which may be left empty, and the button."""
+    """The form: the text, optionally the question it answers, and the button."""
     with st.form("check_form", border=False):
         st.text_area(
             "Text to check",
@@ -47,7 +47,7 @@ def check_form(ask: Callable[[], None]) -> None:
 
 
 def file_choice(check: Check) -> None:
-    """A document, or a file of answers of which one is chosen."""
+    """The choice of a document, or of one answer from a file."""
     with st.popover("From a file", key=FILE, on_change="rerun"):
         file = st.file_uploader(
             "A document, or answers as JSON", type=_KINDS, key="checked_file", max_upload_size=MAX_ANSWERS_BYTES >> 20
@@ -70,7 +70,7 @@ def file_choice(check: Check) -> None:
 
 
 def _texts(file: UploadedFile) -> list[tuple[int, str, str]]:
-    """Number, question and text of what can be checked of a file; it is read once. Raises CorpusError."""
+    """(number, question, text) of each text in a file, which is read once. Raises CorpusError."""
     known = st.session_state.get(_READ)
     if known is None or known[0] != file.file_id:
         known = st.session_state[_READ] = (file.file_id, _read(file.name, file.getvalue()))
@@ -93,7 +93,7 @@ def _read(name: str, content: bytes) -> list[tuple[int, str, str]] | RagqaError:
 
 
 def checked_examples(index: str, heading: str, check: Check) -> bool:
-    """The example texts for this corpus, one of each verdict; whether one was chosen."""
+    """Buttons for this corpus's example texts, one for each verdict; returns whether one was chosen."""
     chosen = False
     examples = CHECKED_EXAMPLES.get(index, ())
     if examples:

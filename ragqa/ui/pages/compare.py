@@ -38,7 +38,7 @@ POLL_SECONDS = 0.5
 
 
 def compare_page() -> None:
-    """Draws the choices and, once there are two views, what differs; of ``?a=ID&b=ID`` or ``?record=ID&record=ID``."""
+    """Draws the choices and the comparison; ``?a=ID&b=ID`` or ``?record=ID&record=ID`` choose two records."""
     st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Compare</h1><p>One question, two settings: what they find, what is written, '
@@ -71,7 +71,7 @@ def kept_choice(
     *,
     width: int | Literal["stretch"] = "stretch",
 ) -> str:
-    """A list to choose from that keeps its choice while the session lasts, as long as it is still offered."""
+    """A selection that keeps its value for the session, as long as it is offered."""
     index = options.index(first) if first in options else 0
     return st.selectbox(label, options, index, key=key, format_func=words, persist_state="session", width=width)
 
@@ -108,7 +108,7 @@ def _settings(names: list[str], paths: Paths) -> None:
 
 
 def _side(side: str, names: list[str], paths: Paths) -> Config:
-    """The choices of one side; its settings."""
+    """Draws the choices of one side; returns its settings."""
     defaults, letter = Config.from_env(), side.upper()
     titles, last = resources.corpus_titles(names, paths), st.session_state.get("kept_corpus")
     index = kept_choice(f"{letter}: corpus", names, last, f"compare_corpus_{side}", titles.__getitem__)
@@ -122,7 +122,7 @@ def _side(side: str, names: list[str], paths: Paths) -> Config:
 
 
 def _written(side: str, config: Config, defaults: Config) -> Config:
-    """Who writes on this side, and with which model."""
+    """The settings with this side's choice of writer and model."""
     letter = side.upper()
     parts = {part.name: part for part in registry.parts(registry.GENERATORS)}
     offered = [name for name in parts if can_ask() or not registry.needs_language_model(name)]
@@ -137,7 +137,7 @@ def _written(side: str, config: Config, defaults: Config) -> Config:
 
 
 def _start(chosen: list[Config], paths: Paths) -> None:
-    """Two runs; B waits for A, so that neither's seconds are the other's."""
+    """Starts two runs; B waits for A, so that they do not slow each other down."""
     first = None
     try:
         asked = clean_question(Question(st.session_state["compare_question"]))
@@ -145,7 +145,7 @@ def _start(chosen: list[Config], paths: Paths) -> None:
         first = resources.start_run(asked, one, partial(resources.pipeline, one, paths))
         second = resources.start_run(asked, other, partial(_after, first, partial(resources.pipeline, other, paths)))
     except RagqaError as error:
-        if first:  # alone it compares nothing
+        if first:  # one run alone is of no use
             first.stop()
         st.html(notice_html(str(error), "mixed"))
         return
@@ -158,7 +158,7 @@ def _start(chosen: list[Config], paths: Paths) -> None:
 
 
 def _compared() -> tuple[Run, Run] | None:
-    """The two runs of this session, those of the address where it names others, which are still there."""
+    """The two runs of this session, or those of the address if it names others that still exist."""
     known: tuple[Run, Run] | None = st.session_state.get(_RUNS)
     named = [st.query_params.get(f"run_{side}", "") for side in SIDES]
     if known and not any(named):
@@ -170,7 +170,7 @@ def _compared() -> tuple[Run, Run] | None:
 
 
 def _changed_since(runs: tuple[Run, Run], chosen: list[Config]) -> str:
-    """That the choices above are no longer those that the results below are of; "" where they are."""
+    """The differences between the choices above and the settings of the results below; "" where there are none."""
     changed = [differences(run.view.config, config) for run, config in zip(runs, chosen, strict=True)]
     asked = str(st.session_state["compare_question"]).strip()
     lines = [f"{side.upper()}: {row.words}" for side, rows in zip(SIDES, changed, strict=True) for row in rows]

@@ -1,4 +1,4 @@
-"""The page Data set: made of a corpus, looked into and edited stage by stage, labelled by experts, put to use."""
+"""The page Data sets: make a data set from a corpus, edit its stages, let experts label it, and use it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _TEMPLATES: Final = Templates("dataset.html")
 
 
 def pair_html(row: Mapping[str, Any], passage_id: str, passage: Passage | None, told: Sequence[str]) -> str:
-    """The question, what kind it is, the passage; ``told`` are the labels that two gave, without who."""
+    """The question, its kind and the passage; ``told`` are the labels that two reviewers gave, without names."""
     kinds = " · ".join(str(row[key]) for key in ("kind", "persona", "form") if row.get(key))
     return _TEMPLATES.pair(row, passage_id, passage, kinds, told)
 
@@ -68,10 +68,10 @@ def _making(paths: Paths) -> EvaluationRuns:
 
 
 def dataset_page() -> None:
-    """Draws the page; `?set=ID` names the data set."""
+    """Draws the page; ``?set=ID`` names the data set."""
     st.html(resources.style())
     access.gate().demand(Act.EVALUATION)
-    words = "Questions with gold passages, made of a corpus of yours and checked by people who know it."
+    words = "Questions with gold passages, made from one of your corpora and checked by experts."
     st.html(f'<div class="rq-brand"><h1>Data set</h1><p>{words}</p></div>')
     paths = Paths.from_env()
     runs = _making(paths)
@@ -102,7 +102,7 @@ def dataset_page() -> None:
 
 
 def _sets(folder: Path) -> list[str]:
-    """The data sets of this home whose corpus this person may read, the newest first."""
+    """The data sets whose corpus this person may read, the newest first."""
     found = [path.parent for path in folder.glob(f"{MAKE.name}-*/{STAGES}")]
     ordered = sorted(found, key=lambda path: -path.stat().st_mtime)
     return [path.name for path in ordered if _may_see(_index_of(path))]
@@ -146,7 +146,7 @@ def _make(runs: EvaluationRuns, paths: Paths) -> None:
     if not view.complete:
         st.button("Continue", key="dataset_on", on_click=partial(_start, runs, view.settings), disabled=busy)
     st.html(figures_html(view.report.figures))
-    draw_comparisons(view.report, "What became of it")
+    draw_comparisons(view.report, "Result")
 
 
 def _start(runs: EvaluationRuns, settings: Mapping[str, object]) -> None:
@@ -161,7 +161,7 @@ def _start(runs: EvaluationRuns, settings: Mapping[str, object]) -> None:
 
 
 def _stages(folder: Path, runs: EvaluationRuns) -> None:
-    """One stage's file: its rows, to be taken away, edited and put back."""
+    """One stage's file: its rows, which can be downloaded, edited and uploaded again."""
     stages = Stages(folder)
     there = [name for name in FILES if (folder / name).is_file()]
     name = st.radio("Stage", there, key="dataset_stage", horizontal=True, label_visibility="collapsed")
@@ -204,7 +204,7 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
 
 
 def _review(folder: Path) -> None:
-    """One pair at a time; a reviewer sees nobody else's labels until what two disagree on is settled."""
+    """One pair at a time. A reviewer does not see other labels, except when settling disagreements."""
     pairs, labels = pairs_of(folder), labels_in(folder)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         reviewer = _reviewer()
@@ -212,7 +212,7 @@ def _review(folder: Path) -> None:
     disputed = [pair for pair in pairs if len(labels.get(pair.key, {})) > 1 and not decision(labels[pair.key])]
     _standing(pairs, labels, len(disputed))
     if not reviewer or reviewer == ADJUDICATOR:
-        st.html(notice_html("Say who labels: two reviewers with names of their own label blind.", "mixed"))
+        st.html(notice_html("Enter your name: two reviewers label without seeing each other's labels.", "mixed"))
         return
     who = ADJUDICATOR if settling else reviewer
     left = disputed if settling else [pair for pair in pairs if reviewer not in labels.get(pair.key, {})]
@@ -229,7 +229,7 @@ def _review(folder: Path) -> None:
 
 
 def _reviewer() -> str:
-    """Who labels. Once said, the field gives way to the name: what is typed next are the keys of the labels."""
+    """The reviewer's name. Once it is given, a button replaces the field, so that keys choose labels."""
     known: str = st.session_state.setdefault(_WHO, access.gate().person.email)
     if known:
         st.button(
@@ -249,7 +249,7 @@ def _reviewer() -> str:
 
 
 def _standing(pairs: list[Pair], labels: Labels, n_disputed: int) -> None:
-    """How far everybody is, and how far they agree."""
+    """The progress of the reviewers, and their agreement."""
     decided = sum(bool(decision(labels.get(pair.key, {}))) for pair in pairs)
     by_two = sum(len(labels.get(pair.key, {})) > 1 for pair in pairs)
     st.progress(
@@ -286,7 +286,7 @@ def _pair(folder: Path, pair: Pair, who: str, labels: Labels) -> None:
 
 
 def _index_of(folder: Path) -> str:
-    """The corpus it was made of; empty where nothing says so."""
+    """The corpus of the data set; empty where it is not known."""
     try:
         return str(read_stamp(folder).get("input", ""))
     except RecordError:
@@ -327,7 +327,7 @@ def _labels_in_and_out(folder: Path) -> None:
 
 
 def _use(folder: Path, paths: Paths) -> None:
-    """What a finished set is for: what runs here, and the commands of what takes long."""
+    """The uses of a finished set: benchmarks that run here, and commands for long work."""
     if not (folder / SPLIT).is_file():
         st.html(notice_html("The set is not finished yet.", "mixed"))
         return
@@ -352,7 +352,7 @@ def _use(folder: Path, paths: Paths) -> None:
     ):
         st.markdown(f"**{label}**")
         st.code(command, language="bash")
-    st.caption("Each says its figures before and after, the last one on questions that it has not learnt from.")
+    st.caption("Each command prints its figures before and after; the last one on held-out questions.")
 
 
 def _evaluate(runs: EvaluationRuns, name: str, settings: Mapping[str, object]) -> None:

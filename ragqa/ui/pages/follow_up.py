@@ -1,4 +1,4 @@
-"""A further question in the light of an answer: its rewriting is shown, may be changed, and is asked."""
+"""A follow-up question to an answer: its rewritten form is shown, can be changed, and is asked."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html, turns_html
 
-ASKED = "follow_up_asked"  # what is typed, as a widget's key; the rewriting's has the record and the words after it
+ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
 SUGGESTED = 3
 PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked
 
 
 def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
-    """The box for a follow-up to this finished answer, its rewriting in place.
+    """The input for a follow-up to this finished answer, with its rewritten form.
 
-    A fragment: what is typed redraws nothing but the box, so that the answer stays where it is.
+    It is a fragment, so that typing redraws only this input and the answer does not move.
     """
     with st.container(key="follow_up"):
         _box(view, config, records)
 
 
 def draw_next(view: View) -> None:
-    """What a vague question may have meant, else what may be asked next: the sections that the evidence stands in."""
+    """The possible meanings of a vague question, else questions about the sections of the evidence."""
     asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
     further: Sequence[str] = [one for one in dict.fromkeys(asked) if one and one != view.question][:SUGGESTED]
     if view.answer and view.answer.choices:
@@ -61,7 +61,7 @@ def _box(view: View, config: Config, records: RecordStore) -> None:
     try:
         if place not in known:
             access.gate().demand(Act.QUESTION, view.config.index)
-            with st.spinner("Making it stand alone"):
+            with st.spinner("Rewriting it as a question that stands alone"):
                 known[place] = follow_up(asked, view.record_id, records, config.generation)
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
@@ -86,7 +86,7 @@ def _ask(key: str, found: FollowUp) -> None:
 
 
 def draw_thread(found: FollowUp, records: RecordStore) -> None:
-    """The questions and answers that led to this one, oldest first, and how the follow-up was typed."""
+    """The earlier questions and answers of the conversation, oldest first, and the follow-up as it was typed."""
     known: dict[str, tuple[Turn, ...]] = st.session_state.setdefault("threads", {})
     if found.record_id not in known:
         try:

@@ -1,4 +1,4 @@
-"""The page of gaps: a register held against policies in the background, its rows judged one after another by key."""
+"""The page Gaps: compares a register with policies in the background; people judge its rows by keyboard."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ PAGE: Final = 25  # rows at a time
 _SAID, _OPEN, _COMMENT = "gaps_said", "gaps_open", "gaps_comment"
 _VIEWS: Final = ("Rows", "Chapters and policies", "Not asked for")
 _SNIPPET: Final = 110  # characters of a row in the list
-_FILTERS: Final = ("chapter", "policy")  # that an address may name
+_FILTERS: Final = ("chapter", "policy")  # filters that an address can set
 
 
 class _Both:
-    """The rules and the policies of this visit, and what is kept of the one held against the other."""
+    """The rules and policies of this visit, and the gap run that compares them."""
 
     def __init__(self, corpus: str, policies: str, paths: Paths) -> None:
         """Raises as `resources.open_corpus` and `up_to_date`."""
@@ -69,7 +69,7 @@ class _Both:
         return self.jobs.latest.get(self.name)
 
     def passage(self, passage_id: str) -> Passage | None:
-        """The policies' passage of this id."""
+        """The policies' passage with this id, or None."""
         place = self.index.position_of.get(passage_id)
         return None if place is None else self.index.passages[place]
 
@@ -110,7 +110,7 @@ def _draw(corpus: str, paths: Paths) -> None:
         )
         if not policies:
             return
-        with st.spinner("Reading the obligations of this corpus (once a version)"):
+        with st.spinner("Reading the obligations of this corpus (once for each version)"):
             both = _Both(corpus, policies, paths)
         busy = bool(both.job and both.job.view.running)
         if access.gate().may(Act.REGISTER, corpus) and not busy:
@@ -129,7 +129,7 @@ def _chosen() -> None:
 
 
 def _start_form(both: _Both) -> None:
-    """The part that is to be read, and the button; where rows were asked for and not read, one that goes on."""
+    """The form that starts a run on a part of the rules, and a button that continues an unfinished run."""
     asked, rows = both.folder.asked(), both.register.rows
     left = rows_left(both.folder.store(both.job), both.register, asked) if asked else []
     if asked and left:
@@ -138,10 +138,10 @@ def _start_form(both: _Both) -> None:
     titles = {row.document_id: row.title or row.document_id for row in rows}
     with st.popover("Part of the rules"):
         documents = st.multiselect("Documents", list(titles), format_func=titles.__getitem__, key="gaps_documents")
-        chapters = st.text_input("Rules that begin with", key="gaps_chapters", placeholder="3, 4.1; nothing: all")
+        chapters = st.text_input("Rules that begin with", key="gaps_chapters", placeholder="3, 4.1 (empty: all)")
         config = Config.from_env()
         second = (has_llm() or bool(config.generation.local_model)) and st.checkbox(
-            "Ask a language model about rows that are not sure", key="gaps_second"
+            "Ask a language model about rows that the verifier is not sure of", key="gaps_second"
         )
     part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()), second=second)
     words = "Read again what changed" if asked and not left else "Hold against the policies"
@@ -171,7 +171,7 @@ def _start(both: _Both, asked: GapRequest) -> None:
         return _register(corpus, paths), held_against, found.models.scorer(config.scoring), second
 
     try:
-        part_of(both.register.rows, asked.documents, asked.chapters)  # which refuses what is not there
+        part_of(both.register.rows, asked.documents, asked.chapters)  # raises for unknown documents and chapters
         with access.gate().doing(Act.REGISTER, corpus, policies=policies):
             make = partial(GapJob, name, both.folder.folder, asked, both.jobs, access.bound(load))
             both.jobs.begin(name, make)
@@ -230,7 +230,7 @@ def _results(both: _Both, run: GapRun) -> None:
         )
         st.download_button(
             "Memo (Word)",
-            access.bound(partial(_memo, both, run)),  # made when somebody clicks
+            access.bound(partial(_memo, both, run)),  # made only after a click
             f"gaps-{both.corpus}.docx",
             key="gaps_memo",
             on_click="ignore",
@@ -281,7 +281,7 @@ def _wanted(run: GapRun) -> WantedGaps:
 def _rows(both: _Both, run: GapRun) -> None:
     found = matching_gaps(run, _wanted(run))
     if not found:
-        st.caption("No row has all of this")
+        st.caption("No row matches")
         return
     places = {gap.row.obligation_id: place for place, gap in enumerate(found)}
     place = places.get(st.session_state.get(_OPEN, ""), 0)
@@ -324,7 +324,7 @@ def _open(obligation_id: str) -> None:
 
 
 def _row(both: _Both, run: GapRun, gap: GapRow, following: str) -> None:
-    """The row with what can be said of it: a button and its key; then the next row follows."""
+    """The row with a button and key for each judgement; after a judgement the next row is shown."""
     st.html(row_html(gap, run, both.corpus, both.policies, both.passage, _version(both.register, gap)))
     if not access.gate().may(Act.REGISTER, both.corpus):
         return

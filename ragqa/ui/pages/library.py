@@ -1,4 +1,4 @@
-"""The page of the corpora that are kept here: all of them, and any one of them with its documents."""
+"""The page Library: all corpora, or one corpus with its documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAID = "library_said"
 
 
 def library_page() -> None:
-    """Draws the corpus named by ``?corpus=NAME``, else all of them."""
+    """Draws the corpus of ``?corpus=NAME``, else all corpora."""
     st.html(resources.style())
     paths = Paths.from_env()
     chosen = st.query_params.get("corpus", "")
@@ -44,7 +44,7 @@ def library_page() -> None:
         return
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
-    with st.container():  # always there, so that a message here moves nothing below
+    with st.container():  # always drawn, so that a message does not move anything below
         if chosen:
             st.html(notice_html(f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
         for text, kind in st.session_state.pop(SAID, []):
@@ -57,7 +57,7 @@ def library_page() -> None:
 
 
 def _new_corpus(paths: Paths) -> None:
-    """A drop makes a corpus at once: the preview of what was found comes before anything is indexed."""
+    """Dropping files makes a corpus at once; a preview is shown before anything is indexed."""
     turn = st.session_state.setdefault("library_turn", 0)
     st.subheader("New corpus", anchor=False)
     title = st.text_input("Name", key="library_title", placeholder="What it is called, such as “Insurance rules 2026”")
@@ -91,7 +91,7 @@ def _new_corpus(paths: Paths) -> None:
 
 
 def _name_of(files: Sequence[str]) -> str:
-    """What a corpus is called that was given no name: as its only file, else by their number and the day."""
+    """The title of a corpus without a given name: that of its only file, else the number of files and the day."""
     if len(files) == 1:
         return files[0].rpartition(".")[0]
     return f"{quantity(len(files), 'document')}, {datetime.now(UTC):%Y-%m-%d}"
@@ -157,7 +157,7 @@ def _others(paths: Paths) -> None:
 
 
 def verify(name: str, paths: Paths) -> None:
-    """Reads every byte of an index and says what it found."""
+    """Verifies every file of an index and shows the result."""
     try:
         with access.gate().doing(Act.VERIFY, name):
             manifest = verify_index(name, paths.indexes)

@@ -1,4 +1,4 @@
-"""One corpus of the library on the page: its state, what waits, its documents, what the last indexings changed."""
+"""One corpus of the library on the page: state, staged files, documents, changes of the last indexings."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from ragqa.ui.pages.library_job import draw_job
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go
 
-PROBLEM = "library_problem"  # lines to show once
+PROBLEM = "library_problem"  # session key: messages to show once
 SHOWN_DOCUMENTS = 50
 SHOWN_PREVIEWS = 20
 _ASK = "library_ask"
 
 
 def draw_corpus(collection: Collection, paths: Paths) -> None:
-    """Draws it; what is done to it happens in callbacks, so that what is shown is what is there."""
+    """Draws the corpus. Changes happen in callbacks, so that the page always shows the present state."""
     st.button("‹ Library", key="library_back", type="tertiary", on_click=_back)
     try:
         catalogue = collection.read()
@@ -45,7 +45,7 @@ def draw_corpus(collection: Collection, paths: Paths) -> None:
         return
     st.title(plain_markdown(catalogue.title), anchor=False)
     st.caption(_state_words(collection, catalogue, paths))
-    with st.container():  # always there, so that a message here moves nothing below
+    with st.container():  # always drawn, so that a message does not move anything below
         for text, kind in st.session_state.pop(PROBLEM, []):
             st.html(notice_html(text, kind))
     job = resources.library_jobs(paths).latest.get(collection.name)
@@ -89,7 +89,7 @@ def _read(collection: Collection, paths: Paths) -> None:
 
 
 def _tried(act: Act, collection: Collection, do: Callable[[], object], said: str = "", **about: object) -> None:
-    """Does it, where this person may, and logs it; says so, or what was in the way."""
+    """Does and logs the act, if this person may; shows ``said`` or the error."""
     try:
         with access.gate().doing(act, collection.name, **about):
             do()
@@ -125,7 +125,7 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
         with st.popover("More"):
             st.download_button(
                 "Export (ZIP of the documents)",
-                access.bound(partial(_exported, collection)),  # made when somebody clicks, outside of the session
+                access.bound(partial(_exported, collection)),  # made only after a click, outside the session
                 f"{collection.name}.zip",
                 "application/zip",
                 key="library_export",
@@ -138,7 +138,7 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
         from ragqa.ui.pages.ask import OPENED, ask_page
 
         st.session_state[OPENED] = collection.name
-        st.session_state.pop("run", None)  # of another corpus, it would stand where the examples of this one are
+        st.session_state.pop("run", None)  # a run of another corpus would hide the examples of this one
         st.switch_page(st.Page(ask_page, title="Ask", default=True))
 
 
@@ -223,7 +223,7 @@ def _say(lines: list[str]) -> None:
 
 
 def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
-    """The preview: the button that indexes what waits, and what was found in each file."""
+    """The preview of staged files, and the button that indexes them."""
     if not catalogue.staged:
         return
     st.subheader("Found in these files", anchor=False)
@@ -315,7 +315,7 @@ def _document(collection: Collection, catalogue: Catalogue, one: Document, *, bu
             st.text(one.name)
             words = [size_words(one.size), f"version {one.version}", f"added {one.added[:10]}"]
             if one.removed:
-                words.append("goes with the next indexing")
+                words.append("removed by the next indexing")
             elif (catalogue.indexed or {}).get(one.document_id) != one.sha256:
                 words.append("not indexed yet")
             st.caption(" · ".join(words))

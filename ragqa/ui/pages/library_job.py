@@ -1,4 +1,4 @@
-"""A job of the library on the page: how far it is, a button that stops it, and what it ended with."""
+"""A job of the library on the page: its progress, a button that stops it, and its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLL_SECONDS: Final = 0.5
 
 
 def draw_job(job: BackgroundJob, act: Act, corpus: str, *, busy: bool) -> None:
-    """Draws it anew while it is ``busy``, for who may do this act with the corpus; then asks for the whole page."""
+    """Draws the job's progress while it is ``busy``, for persons who may do this act, else its result."""
     if busy:
         st.fragment(partial(_progress, job, act, corpus), run_every=POLL_SECONDS)()
     else:
@@ -44,6 +44,6 @@ def _ended(job: BackgroundJob) -> None:
     if view.error:
         st.html(notice_html(view.error, "bad"))
     elif view.stopped:
-        st.html(notice_html("Stopped. What was done stays; go on when you like.", "mixed"))
+        st.html(notice_html("Stopped. What was done stays; continue at any time.", "mixed"))
     for line in view.messages if view.kind in {"index", "gaps"} else ():
         st.html(notice_html(line, "mixed"))

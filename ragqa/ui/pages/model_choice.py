@@ -1,4 +1,4 @@
-"""Which language model answers: one on this machine, or of the server's those that may be chosen here."""
+"""The choice of the language model: a local one, or one of the server's that the page offers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ragqa.settings.config import GenerationConfig, api_key, has_llm, has_server
 from ragqa.settings.paths import Paths
 from ragqa.ui.shared import shared
 
-_SECONDS = 3.0  # a server that does not answer by then is asked again after a minute
+_SECONDS = 3.0  # time limit of a request; a server that does not answer is asked again after a minute
 
 _logger = logging.getLogger(__name__)
 
 
 def can_ask() -> bool:
-    """Whether there is any language model: configured, or fetched to this machine."""
+    """Whether there is any language model, configured or local."""
     return has_llm() or bool(usable_models(Paths.from_env().local_models))
 
 
 def model_widget(values: dict[str, Any], defaults: GenerationConfig) -> None:
-    """Draws the choice and puts it into ``values["model"]``, or for a local one into ``values["local_model"]``.
+    """Draws the choice and puts it into ``values["model"]``, or ``values["local_model"]`` for a local model.
 
-    A visitor can choose those that are offered and name no other: somebody pays for what a server's model writes.
+    A visitor can only choose offered models, because the models of a server may cost money.
     """
     local, of_server = _local_models(defaults), _of_server(defaults)
     options = [*of_server, *local] or [defaults.model]
@@ -48,18 +48,18 @@ def model_widget(values: dict[str, Any], defaults: GenerationConfig) -> None:
 
 
 def model_names(defaults: GenerationConfig) -> dict[str, tuple[str, str]]:
-    """What can be asked, by what it is called in a list: ``model`` and ``local_model``, the latter "" of a server's."""
+    """The available models, by label: ``model`` and ``local_model``, which is "" for a server's model."""
     local = {label: (defaults.model, name) for label, name in _local_models(defaults).items()}
     return {name: (name, "") for name in _of_server(defaults)} | local
 
 
 def is_listed(name: str, defaults: GenerationConfig) -> bool:
-    """Whether the server answered within a minute and offers this model."""
+    """Whether the server's list, which is at most a minute old, has this model."""
     return name in _models(defaults.base_url, bool(api_key()))
 
 
 def _of_server(defaults: GenerationConfig) -> tuple[str, ...]:
-    """What may be chosen of the server: the configured model, and those of RAGQA_LANGUAGE_MODELS, else all listed."""
+    """The server's models: the configured one, and those of RAGQA_LANGUAGE_MODELS, else all that it lists."""
     if not has_server():
         return ()
     names = page_models("RAGQA_LANGUAGE_MODELS") or _models(defaults.base_url, bool(api_key()))
@@ -67,14 +67,14 @@ def _of_server(defaults: GenerationConfig) -> tuple[str, ...]:
 
 
 def _local_models(defaults: GenerationConfig) -> dict[str, str]:
-    """What can be asked on this machine, by what it is called in the list."""
+    """The local models, by label."""
     names = (*filter(None, (defaults.local_model,)), *usable_models(Paths.from_env().local_models))
     return {f"{Path(name).name} (local model)": name for name in names}
 
 
 @shared(seconds=60)
 def _models(base_url: str, has_key: bool) -> tuple[str, ...]:
-    """The names the server offers, none where it cannot say; asked once a minute, and when the key comes or goes."""
+    """The server's models, () where it lists none; asked once a minute, and when a key is set or removed."""
     config = replace(GenerationConfig(), base_url=base_url, timeout_seconds=_SECONDS, max_retries=0)
     try:
         with closing(ChatClient(config, api_key())) as client:

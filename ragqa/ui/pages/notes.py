@@ -1,4 +1,4 @@
-"""What a reader says of a sentence's verdict: right, what it should be, why. Kept with the record."""
+"""Readers' notes on the verdict of a sentence: what it should be, and why. Stored with the record."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ragqa.ui import access
 from ragqa.ui.state import resources
 
 _SHOULD_BE = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)
-_KEPT = "sentence_notes"  # of the record looked at last: its id, its notes
+_KEPT = "sentence_notes"  # session key: the id and notes of the record shown last
 
 
 def notes_of(record_id: str) -> dict[int, str]:
-    """What was said of the sentences of this record, by index; the record is read once."""
+    """The notes on the sentences of this record, by index; the record is read once."""
     known: tuple[str, dict[int, str]] = st.session_state.get(_KEPT, ("", {}))
     if not record_id or known[0] == record_id:
         return known[1] if record_id else {}
@@ -35,7 +35,7 @@ def notes_of(record_id: str) -> dict[int, str]:
 
 
 def draw_note(record_id: str, found: Shown) -> None:
-    """The box in which a sentence is noted on, where its verdict may be said to be right or wrong."""
+    """A form for a note on a sentence and for its right verdict."""
     if not (record_id and found.verdicts and access.gate().may(Act.FEEDBACK)):
         return
     with st.popover("Note on a sentence"):
@@ -49,7 +49,7 @@ def draw_note(record_id: str, found: Shown) -> None:
         st.radio("It is", _SHOULD_BE, at, format_func=str, key=f"feedback_is_{index}", horizontal=True)
         st.text_input("Note", key=f"feedback_why_{index}", max_chars=500)
         st.button("Keep", key="feedback_keep", on_click=_comment, args=(record_id, index))
-        st.caption("`ragqa records feedback` writes these as claims that a verifier can be taught on.")
+        st.caption("`ragqa records feedback` exports these notes as claims for training a verifier.")
 
 
 def _comment(record_id: str, index: int) -> None:
@@ -66,7 +66,7 @@ def _comment(record_id: str, index: int) -> None:
 
 
 def draw_findings_bar(view: View) -> None:
-    """Above a checked text: its findings as a file, a note on one of them."""
+    """The bar above a checked text: download the findings, note on a sentence."""
     found = shown(view, view.config.scoring.mode)
     with st.container(horizontal=True, vertical_alignment="center", key="findings"):
         data = findings_csv(findings_of(view, found, notes_of(view.record_id)))

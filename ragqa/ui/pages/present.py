@@ -1,4 +1,4 @@
-"""Presentation: ``?present=1`` shows the answer in large type, with the box and the sliders; keys show examples."""
+"""Presentation mode: ``?present=1`` shows the page in large type; keys step through the examples."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import streamlit as st
 
 from ragqa.records.words import quantity
 
-PRESENT = "present"  # in the address, "1"; it stays there beside whatever else the address says
-_AT = "presented"  # which example a session is at
+PRESENT = "present"  # parameter of the address, "1"; it stays when other parameters change
+_AT = "presented"  # session key: the index of the present example
 _STYLE = """<style>
 html { font-size: 21px !important; }
 .st-key-choices, .st-key-present_go, .st-key-signed_in, .rq-brand { display: none !important; }
@@ -28,28 +28,28 @@ html { font-size: 21px !important; }
 
 
 def presenting() -> bool:
-    """Whether the address asks for it."""
+    """Whether the address asks for presentation mode."""
     return st.query_params.get(PRESENT) == "1"
 
 
 def asked_in_address() -> dict[str, str]:
-    """What else the address says."""
+    """The other parameters of the address."""
     return {name: value for name, value in st.query_params.to_dict().items() if name != PRESENT}
 
 
 def go_to(query: dict[str, str]) -> None:
-    """The address says this now; a presentation goes on."""
+    """Sets the parameters of the address; presentation mode is kept."""
     st.query_params.from_dict(query | ({PRESENT: "1"} if presenting() else {}))
 
 
 def present_button() -> None:
-    """The way in, beside the choices."""
+    """The button that starts presentation mode."""
     words = "Presentation: large type; → shows the next example, the drawer has the sliders."
     st.button("Present", key="present_go", icon=":material/slideshow:", help=words, on_click=_begin)
 
 
 def draw_presentation(examples: Sequence[str], ask: Callable[[str], None]) -> None:
-    """Its look, and the keys: → and ← for the examples, Escape leaves. ``ask`` asks a question."""
+    """Its style and keys: → and ← step through the examples, Escape leaves. ``ask`` asks a question."""
     st.html(_STYLE)
     at = st.session_state.get(_AT, -1)
     with st.container(horizontal=True, vertical_alignment="center", key="presenting", gap="small"):

@@ -1,4 +1,4 @@
-"""The page Read: a document as a whole, opened at a place; of a PDF the picture of the page beside the text."""
+"""The page Read: a whole document, opened at a place; for a PDF with a picture of the page beside the text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SCROLL = """export default function ({ data }) {
 
 
 def reader_page() -> None:
-    """Draws the place of the address: ``?corpus=NAME&passage=ID`` with ``from`` and ``to``, or ``&document=ID``."""
+    """Draws the place of ``?corpus=NAME&passage=ID`` (optionally with ``from`` and ``to``) or ``&document=ID``."""
     st.html(resources.style())
     paths = Paths.from_env()
     names = resources.index_names(paths)
@@ -86,11 +86,11 @@ def _choose_corpus(names: list[str], paths: Paths) -> None:
 
 
 def _position(index: Index, corpus: str, paths: Paths) -> int | None:
-    """Where the address points to in the index; None where a document has to be chosen first."""
+    """The index position of the address; None where a document has to be chosen first."""
     passage_id, document_id = st.query_params.get("passage", ""), st.query_params.get("document", "")
     if passage_id:
         position = index.position_of.get(passage_id)
-        if position is None:  # of an earlier reading of the same document
+        if position is None:  # perhaps an id from an earlier parse of the same document
             position = index.position_of.get(resources.rereading_of(corpus, paths).ids.get(passage_id, ""))
         if position is not None:
             return position
@@ -143,7 +143,7 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
         entries = document.branch(position)
         addresses = {one.position: link(index.passages[one.position]) for one in entries}
         contents_html = outline_html(entries, addresses, here)
-        if contents_html:  # a document without headings has none
+        if contents_html:  # empty for a document without headings
             st.html(contents_html)
     with text:
         words = partial(marks_of, words=find) if find.strip() else None
@@ -160,7 +160,7 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
 
 
 def _links(index: Index, corpus: str, references: References, terms: Glossary, passage: Passage) -> list[Mark]:
-    """The places of the passage that refer to another one, and the defined terms that it uses."""
+    """Links for the references and defined terms in the passage."""
     found = []
     for use in terms.uses(passage):
         said = use.definition
@@ -175,7 +175,7 @@ def _links(index: Index, corpus: str, references: References, terms: Glossary, p
 
 
 def _columns(passage: Passage, corpus: str, paths: Paths, *, third: bool) -> _Columns:
-    """Contents, text, and the picture of the page where there is one."""
+    """The columns for contents, text and, where needed, the picture of the page."""
     if third or (pages_of(passage.place) and file_of(corpus, passage.document_id, paths.library)):
         contents, text, picture = st.columns([0.2, 0.45, 0.35])
         return contents, text, picture
@@ -184,7 +184,7 @@ def _columns(passage: Passage, corpus: str, paths: Paths, *, third: bool) -> _Co
 
 
 def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> None:
-    """Where this is in the document, and the ways on."""
+    """The place in the document, and buttons and links from here."""
     number, last = document.leaf_of(position), len(document.leaves) - 1
     with st.container(horizontal=True, vertical_alignment="center", key="read_bar"):
         st.button("‹ Before", key="read_before", disabled=number == 0, on_click=_go, args=(index, document, number - 1))
@@ -207,7 +207,7 @@ def _go(index: Index, document: DocumentView, number: int) -> None:
 
 
 def _span(passage: Passage) -> tuple[int, int] | None:
-    """The characters that the address marks; None where it names none of this text."""
+    """The characters that the address marks; None where it has no valid ones."""
     try:
         start, end = int(st.query_params.get("from", "")), int(st.query_params.get("to", ""))
     except ValueError:
@@ -216,7 +216,7 @@ def _span(passage: Passage) -> tuple[int, int] | None:
 
 
 def _searched(index: Index, corpus: str, document: DocumentView | None) -> str:
-    """The field, where it looks, and what it found; gives back the words."""
+    """The search field with its results; returns the searched words."""
     name = document.document_id if document else ""
     field, where = st.columns([0.72, 0.28], vertical_alignment="bottom")
     find: str = field.text_input(
@@ -234,7 +234,7 @@ def _searched(index: Index, corpus: str, document: DocumentView | None) -> str:
 def _found(index: Index, corpus: str, document: DocumentView | None, words: str) -> None:
     hits = search(index, document, words) if document else search_corpus(index, words)
     if not hits:
-        has = "No passage of this document has all these words." if document else "Nothing in this corpus has them."
+        has = "No passage of this document has all these words." if document else "No passage of this corpus has them."
         st.html(notice_html(has, "mixed"))
         return
     addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]

@@ -1,4 +1,4 @@
-"""The page of earlier answers: a list, and any one of them as it was."""
+"""The page History: the list of records, one record as it was, and cases."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 
 PAGE = 50  # records at a time
-_GONE = "record_gone"  # id and title of the record deleted last
+_GONE = "record_gone"  # session key: id and title of the record deleted last
 _WHAT, _RECORDS, _CASES = "history_what", "Records", "Cases"
-_AFTER = "history_after"  # a plain key: how many newer ones stand on the pages before
+_AFTER = "history_after"  # a plain session key: the number of newer records on the pages before
 
 
 def records_page() -> None:
-    """Draws the record named by ``?record=ID``, else a page of all; ``?compare=ID`` offers them beside that one."""
+    """Draws the record of ``?record=ID``, else the list; with ``?compare=ID`` that record is ticked for comparison."""
     st.html(resources.style())
     st.title("History")
     paths = Paths.from_env()
@@ -65,7 +65,7 @@ def records_page() -> None:
 
 
 def _shows_cases() -> bool:
-    """Whether the cases are chosen above, and not the records; the address says so too."""
+    """Whether cases are shown instead of records; ``?cases`` in the address says so, too."""
     st.session_state[_WHAT] = _CASES if "cases" in st.query_params else _RECORDS
     st.segmented_control("Shown", (_RECORDS, _CASES), key=_WHAT, label_visibility="collapsed", on_change=_switch)
     return st.query_params.get("cases") is not None
@@ -79,7 +79,7 @@ def _switch() -> None:
 
 
 def _own(record_id: str, store: RecordStore, title: str) -> None:
-    """A note on a record of one's own, and its deletion."""
+    """The note on one's own record, and the button that deletes it."""
     if not access.gate().may(Act.RECORD) or store.shared_with(record_id) is None:
         return
     note = store.note(record_id)
@@ -90,7 +90,7 @@ def _own(record_id: str, store: RecordStore, title: str) -> None:
 
 
 def _change(record_id: str, what: str, title: str = "") -> None:
-    """Notes on a record, deletes it, or has it back."""
+    """Sets the note on a record, deletes it, or restores it."""
     store = resources.record_store(Paths.from_env().records)
     with access.gate().doing(Act.RECORD, record=record_id, what=what):
         if what == "note":
@@ -105,17 +105,17 @@ def _change(record_id: str, what: str, title: str = "") -> None:
 
 
 def _undo() -> bool:
-    """What was deleted last, and the way to have it back; whether there is any."""
+    """A notice with a button that restores the record deleted last; returns whether there is one."""
     gone: tuple[str, str] | None = st.session_state.get(_GONE)
     if gone:
         with st.container(horizontal=True, vertical_alignment="center", key="record_gone"):
-            st.html(notice_html(f"Deleted: “{gone[1]}”. It can be had back for a day."))
+            st.html(notice_html(f"Deleted: “{gone[1]}”. It can be restored for a day."))
             st.button("Undo", key="record_undo", on_click=_change, args=(gone[0], "restore"))
     return bool(gone)
 
 
 def _listed(store: RecordStore, paths: Paths, against: str) -> None:
-    """Fifty records at a time, found by words of the question, corpus and day."""
+    """Fifty records at a time, filtered by words, corpus and day."""
     names = resources.index_names(paths)
     titles = {"": "Any corpus"} | resources.corpus_titles(names, paths)
     with st.container(horizontal=True, vertical_alignment="bottom", key="history_search"):
@@ -147,7 +147,7 @@ def _step(by: int) -> None:
 
 
 def _sharing(record_id: str, store: RecordStore) -> None:
-    """With whom a record of one's own is shared, where people sign in."""
+    """The form that shares one's own record, where people sign in."""
     gate = access.gate()
     if gate.audit is None or not gate.may(Act.SHARE):
         return
@@ -162,7 +162,7 @@ def _sharing(record_id: str, store: RecordStore) -> None:
         for who in shared:
             words = f"No longer with {plain_markdown(who)}"
             st.button(words, key=f"unshare_{who}", on_click=_share, args=(record_id, who, False))
-        st.caption("Who may not read the record's corpus does not see the record either.")
+        st.caption("A person who may not read the record's corpus does not see the record.")
 
 
 def _share(record_id: str, who: str, shared: bool) -> None:

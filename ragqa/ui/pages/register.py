@@ -1,4 +1,4 @@
-"""The page of a corpus's register: its rows, noted on in place, out and in as a sheet; what a new version changed."""
+"""The page Register: its rows, edited in place or as a sheet, and the changes of a new version."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from ragqa.ui.state import resources
 PAGE: Final = 50  # rows at a time
 LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
-_SEEN: Final = "register_seen"  # of the rows of the table: how they were dealt with when it was drawn, what was typed
+_SEEN: Final = "register_seen"  # session key: the handlings when the table was first drawn, and typed edits
 _HEIGHT, _ROW = 640, 84  # pixels
 _VIEWS: Final = ("Rows", "What changed")
 _COLUMN: Final = st.column_config
 
 
 def register_page() -> None:
-    """Draws the register of ``?corpus=NAME``, read anew where the corpus has changed."""
+    """Draws the register of ``?corpus=NAME``, extracted again where the corpus has changed."""
     st.html(resources.style())
     paths = Paths.from_env()
     if corpus := draw_title("Register", paths):
@@ -49,7 +49,7 @@ def register_page() -> None:
 
 
 def draw_title(name: str, paths: Paths) -> str:
-    """Draws the title of a page of ``?corpus=NAME``; gives the corpus, "" where this person can read none of it."""
+    """Draws the title of a page for ``?corpus=NAME``; returns the corpus, "" where the person cannot read it."""
     corpus = st.query_params.get("corpus", "")
     if corpus not in resources.index_names(paths):
         st.title(name)
@@ -63,7 +63,7 @@ def _tried(corpus: str, paths: Paths) -> None:
     try:
         index = resources.open_corpus(corpus, paths)
         file = paths.registers / f"{corpus}.jsonl"
-        with st.spinner("Reading the obligations of this corpus (once a version)"):
+        with st.spinner("Reading the obligations of this corpus (once for each version)"):
             held = up_to_date(file, index.passages, index.manifest.corpus_sha256)
         _draw(held, index, corpus, file, paths)
     except RagqaError as error:
@@ -101,8 +101,8 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             "Next ›", key="register_next", disabled=after + PAGE >= len(found), on_click=_to, args=(after + PAGE,)
         )
         shown = found[after : after + PAGE]
-        place = f"Rows {after + 1:,} to {after + len(shown):,} of {len(found):,}" if found else "No row has all of this"
-        draw_sheets(  # not at the right, where the table's own buttons come over it
+        place = f"Rows {after + 1:,} to {after + len(shown):,} of {len(found):,}" if found else "No row matches"
+        draw_sheets(  # not on the right, where the table's own buttons would cover it
             corpus,
             Handling,
             len(found),
@@ -122,7 +122,7 @@ def _changes(file: Path, last: str, since: int, _held: Register) -> Sequence[Row
 
 
 def _wanted(held: Register) -> Wanted:
-    """The filters; any of them leads back to the first page."""
+    """The filters; changing one leads back to the first page."""
     titles = {"": "Any document"} | {row.document_id: row.title or row.document_id for row in held.rows}
 
     choice = partial(draw_choice, "register", on_change=_to, args=(0,))
@@ -139,7 +139,7 @@ def _wanted(held: Register) -> Wanted:
 
 
 def draw_choice(page: str, label: str, names: Sequence[str], width: int = 150, **more: Any) -> str:  # noqa: ANN401
-    """A filter of this page, "" for any; ``more`` is what a selectbox takes."""
+    """A filter of this page, "" for any; ``more`` are arguments of a selectbox."""
     key = f"{page}_{label.lower()}"
     return str(st.selectbox(label, names, index=None, key=key, width=width, placeholder="Any", **more) or "")
 
@@ -152,7 +152,7 @@ def _write(held: Register, rows: Sequence[Obligation], path: Path) -> None:
     write_sheet(path, held, rows)
 
 
-# Noted on in place --------------------------------------------------------------------------------------------------
+# Editing in place ---------------------------------------------------------------------------------------------------
 
 
 def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, str], corpus: str, file: Path) -> None:
@@ -161,7 +161,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     key = f"register_rows_{hash((ids, st.session_state.get(_TURN, 0)))}"
     if key not in st.session_state:
         st.session_state[_SEEN] = {name: held.handling(name) for name in ids}, {}
-    handlings, _ = st.session_state[_SEEN]  # as they were at first: the browser would forget edits if these changed
+    handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
     rows = [
         {
             "rule": f"{read_address(corpus, row.passage_id, (row.start, row.end))}#{quote(row.number or '¶')}",
@@ -207,7 +207,7 @@ def _parts(row: Obligation) -> tuple[Any, ...]:
 
 
 def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:
-    """Takes over what is new among the edits: where somebody else wrote meanwhile, theirs stays and is said."""
+    """Saves new edits; where somebody else changed a field meanwhile, theirs is kept and a conflict is shown."""
     shown: dict[str, Handling]
     typed: dict[tuple[str, str], str]
     shown, typed = st.session_state[_SEEN]
@@ -224,7 +224,7 @@ def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:
 
 
 def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], name: str, **about: object) -> None:
-    """Merges these rows into the register; says what came of it where that is more than asked (``name`` of a sheet)."""
+    """Merges these rows into the register and shows conflicts, and for a sheet (``name``) also the result."""
     lines: list[str] = []
 
     def how(held: Register) -> Register:
@@ -239,6 +239,6 @@ def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], 
         found = taken_notices(lines, name)
     except RagqaError as error:
         found = [(str(error), "bad")]
-    if found:  # the table shows something else than what is kept
+    if found:  # the table no longer shows what is stored
         st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     said += found

@@ -1,4 +1,4 @@
-"""The settings drawer: presets, sliders, what each does and what it differs in. Gives back a `Config`."""
+"""The settings drawer: presets, sliders, their effects, and the changes since the preset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from ragqa.ui.state.settings_values import (
 )
 
 PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
-FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first
+FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show the effect of the filter, in drawing order
 _SETTINGS = {one.key: one for one in ON_PAGE}
 _STORE = "settings"  # plain keys: those of widgets vanish when the page changes
 _PLAIN = {
@@ -64,10 +64,10 @@ def settings_panel(
     place: DeltaGenerator | None = None,
     view: View | None = None,
 ) -> Config:
-    """Draws the drawer in the sidebar, the preset in ``place`` beside the question; returns the settings as they stand.
+    """Draws the drawer in the sidebar and the preset in ``place`` beside the question; returns the settings.
 
-    ``rankings`` are the names of the index's retrievers, each of which gets a slider; ``encoder`` made its ``dense``.
-    ``view`` is what is shown: beside the sliders stands what each limit does to its passages.
+    ``rankings`` are the names of the index's retrievers, each with a slider; ``encoder`` is that of ``dense``. Beside
+    the filter's sliders stands the effect of each limit on the passages of ``view``.
     """
     weights = partial(weight_values, rankings=rankings, encoder=encoder)
     values: dict[str, Any] = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
@@ -77,16 +77,16 @@ def settings_panel(
         presets = _offered((*PRESETS, *own), rankings, encoder)
         preset = presets[_chosen_preset(presets, weights, place)]
         lacking, key = _needs(preset, rankings, encoder)
-        if lacking or key:  # it was chosen for another corpus, or an address names it
+        if lacking or key:  # the preset was chosen for another corpus or by an address
             how = f"To add it: {_adding(lacking, index)}" if lacking else f"Set {key} and start again."
-            needed = f"The preset needs {', '.join(lacking) or key}, which is not here: it is left out. {how}"
+            needed = f"The preset needs {', '.join(lacking) or key}, which is missing here: it is left out. {how}"
             (place or st).html(notice_html(needed, "mixed"))
         if st.session_state.pop(_RESET, False):
             _apply_preset(presets, weights)
-        for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
+        for name, value in weights(preset).items():  # for rankings that the earlier corpus did not have
             values.setdefault(name, value)
         st.caption(preset.explanation if preset in PRESETS else plain_markdown(preset.explanation))
-        top = st.container()  # filled when the widgets below have said what was changed
+        top = st.container()  # filled after the widgets below, which give the changed values
         groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
         for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
             st.warning(plain_markdown(problem))
@@ -103,20 +103,20 @@ def settings_panel(
 
 
 def with_moved_filter(config: Config) -> Config:
-    """These settings with the filter as its sliders stand: one of them moved draws only what shows the filter."""
+    """These settings with the present values of the filter's sliders, whose fragments are drawn alone."""
     values: dict[str, Any] = st.session_state.get(_STORE, {})
     return with_values(config, {name: values[name] for name in FILTER if name in values})
 
 
 def _filter_moved(name: str) -> None:
-    """Draws again what shows the filter, and nothing else of the page."""
+    """Redraws only the fragments that show the effect of the filter."""
     st.session_state[_STORE][name] = st.session_state[f"set_{name}"]
-    with suppress(StreamlitAPIException):  # they are not there yet: then the whole page is drawn
+    with suppress(StreamlitAPIException):  # without these fragments the whole page is drawn
         st.rerun(scope=FOLLOWING)
 
 
 def current_settings(index: str, defaults: Config, rankings: Sequence[str], encoder: str) -> Config:
-    """The settings as the drawer was left, for pages that have none; the first preset's where it never was open."""
+    """The settings of the drawer for pages without one; those of the first preset where it was never drawn."""
     own, _ = resources.own_presets(Paths.from_env().presets)
     presets = {preset.name: preset for preset in (*PRESETS, *own)}
     preset = presets.get(st.session_state.get(_PRESET) or "", PRESETS[0])
@@ -125,14 +125,14 @@ def current_settings(index: str, defaults: Config, rankings: Sequence[str], enco
 
 
 def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
-    """Moves these settings, by their names as in `ragqa.ui.state.settings_values`, for every page of the session."""
+    """Sets these settings, by the names of `ragqa.ui.state.settings_values`, for every page of the session."""
     values = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
     for name, value in changed.items():
         values[name] = st.session_state[f"set_{name}"] = value
 
 
 def preset_label(name: str) -> str:
-    """What a preset is called in a list: in plain words where it has such, its own name behind them."""
+    """The label of a preset in a list: its plain name where it has one, then its own name."""
     return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name
 
 
@@ -157,7 +157,7 @@ def _chosen_preset(
 
 
 def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: str) -> None:
-    """What differs from the preset, the way back, and a name to keep it under."""
+    """The differences from the preset, a button that resets them, and a form that saves them as a preset."""
     config = with_moved_filter(config)
     changed = differences(with_preset(config, preset, rankings, encoder), config)
     if changed:
@@ -165,7 +165,7 @@ def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: s
     with st.container(horizontal=True):
         if changed and st.button("Reset", key="reset_preset"):
             st.session_state[_RESET] = (
-                True  # done where the sliders are drawn: what moves them here they do not hear of
+                True  # handled where the sliders are drawn, because they ignore a change that is made here
             )
             st.rerun()
         with st.popover("Save as a preset"), st.form("save_preset", border=False):
@@ -182,7 +182,7 @@ def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: s
 
 
 def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None:
-    """Keeps these settings as a preset file under the name in the form, and chooses it."""
+    """Saves these settings as a preset file under the name in the form, and chooses it."""
     name = str(st.session_state.get("preset_name", "")).strip()
     since = ", ".join(row.words for row in changed) or "nothing changed"
     words = f"Saved on the page, {datetime.now(UTC):%Y-%m-%d}, from “{preset.name}”: {since}."[:LONGEST_EXPLANATION]
@@ -197,7 +197,7 @@ def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None
 
 
 def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: View | None) -> None:
-    """Beside each slider of the filter what its limit does to the passages that are shown."""
+    """Shows the effect of each limit of the filter on the shown passages beside its slider."""
     config = with_moved_filter(config)
     if view is None or view.config.index != config.index or not view.rankings:
         return
@@ -213,13 +213,13 @@ def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: 
 
 
 def _offered(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
-    """By name, those that run on this corpus and on this server, and the one that is chosen already."""
+    """The presets that work with this corpus and server, and the chosen one, by name."""
     chosen = st.session_state.get("preset") or st.session_state.get(_PRESET)
     return {one.name: one for one in presets if one.name == chosen or not any(_needs(one, rankings, encoder))}
 
 
 def _needs(preset: Preset, rankings: Sequence[str], encoder: str) -> tuple[tuple[str, ...], str]:
-    """The rankings and the name of the key that the preset needs and that are not there."""
+    """The missing rankings that the preset needs, and the name of a missing API key."""
     model = preset.reranking.model
     lacking = lacking_rankings(preset.fusion, rankings, encoder)
     lacking += tuple(name for name in rankings_read(model) if name not in (*rankings, *lacking))
@@ -231,7 +231,7 @@ def _adding(names: Sequence[str], index: str) -> str:
 
 
 def _group(name: str) -> str:
-    """A heading to the eye; the page's own headings begin below, after its name."""
+    """A visual heading only, because the page's first real heading is its name, below."""
     return f'<p class="rq-group">{name}</p>'
 
 
@@ -251,7 +251,7 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
 
 
 def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
-    """What a visitor may have loaded: the registry's rerankers, those of presets and of RAGQA_PAGE_MODELS; "": off."""
+    """The rerankers that the page offers: of the registry, presets and RAGQA_PAGE_MODELS; "" is off."""
     own = [part.name for part in registry.parts(registry.RERANKERS) if part.is_name]
     further = page_models("RAGQA_PAGE_MODELS")
     return tuple(dict.fromkeys(("", *own, *further, *(preset.reranking.model for preset in presets))))
@@ -284,9 +284,9 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
 
 
 def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, DeltaGenerator]:
-    """The sliders, and below each a place for what it does, by the name of the setting.
+    """Draws the filter's sliders; returns a place below each for its effect, by the name of the setting.
 
-    Where a run stands on the page (``moves``) one of them draws only what follows it.
+    With a run on the page (``moves``), moving a slider redraws only what depends on the filter.
     """
     st.html(_group("Filter"))
     return _widgets(values, "filtering", _filter_moved if moves else None)
@@ -322,9 +322,9 @@ def _widgets(
     on_change: Callable[[str], None] | None = None,
     without: Collection[str] = (),
 ) -> dict[str, DeltaGenerator]:
-    """The widgets of this part's settings that have an effect, choices first; below each a place for words, by key.
+    """Draws the widgets of this part's effective settings, choices first; returns a place below each, by key.
 
-    A slider tells ``on_change`` of its name. Names are asked for elsewhere.
+    A slider calls ``on_change`` with its name. Settings that are names have their own widgets elsewhere.
     """
     words = {}
     for setting in sorted(settings_at(Place.PAGE, part), key=lambda one: not one.choices):
@@ -342,7 +342,7 @@ def _widgets(
             values[key] = st.toggle(setting.label, now, key=f"set_{key}", help=setting.help)
         else:
             low, high = setting.usual or (0, 1)
-            now = st.session_state.get(f"set_{key}", values[key])  # a preset file may say what is not usual
+            now = st.session_state.get(f"set_{key}", values[key])  # a preset file may have an unusual value
             bounds = (min(low, now), max(high, now), setting.step)
             _slider(values, key, setting.label, bounds, setting.help, on_change=on_change)
         words[key] = st.empty()
@@ -382,9 +382,9 @@ def _radio(values: dict[str, Any], name: str, label: str, options: Mapping[Any, 
 
 
 def _apply_preset(presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]]) -> None:
-    """Moves every slider to the chosen preset's value."""
+    """Sets every slider to the value of the chosen preset."""
     preset = presets[st.session_state["preset"]]
-    for name in [name for name in st.session_state[_STORE] if name.startswith("weight_")]:  # of other corpora, too
+    for name in [name for name in st.session_state[_STORE] if name.startswith("weight_")]:  # also for other corpora
         del st.session_state[_STORE][name]
         st.session_state.pop(f"set_{name}", None)
     for name, value in (preset_values(preset) | weights(preset)).items():

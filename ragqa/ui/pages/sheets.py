@@ -1,4 +1,4 @@
-"""Rows out as a sheet and back in with what people wrote: the button for both, and what is said of what came back."""
+"""Downloads rows as a sheet, uploads the edited sheet, and shows the result."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.uploads import let_go
 
-SHEET_MB: Final = 50  # of a sheet that comes back
+SHEET_MB: Final = 50  # most MB of an uploaded sheet
 _SHOWN_CONFLICTS: Final = 20
 _T = TypeVar("_T")
-Notices = list[tuple[str, str]]  # lines and their kinds, to be shown once
+Notices = list[tuple[str, str]]  # (text, kind) of messages that are shown once
 
 
 def draw_sheets(
@@ -35,9 +35,9 @@ def draw_sheets(
     name: str,
     said: str,
 ) -> None:
-    """``write`` makes the sheet ``name`` when somebody clicks; ``take`` is given the rows of one that comes back.
+    """``write`` makes the sheet ``name`` after a click; ``take`` gets the rows of an uploaded sheet.
 
-    Who may not change the register of this corpus takes sheets away only. ``said`` is the key of the page's notices.
+    A person who may not change this register can only download. ``said`` is the session key of the page's notices.
     """
     with st.popover("Excel and CSV"):
         for suffix, words in ((".xlsx", "Excel sheet"), (".csv", "CSV")):
@@ -64,18 +64,18 @@ def draw_sheets(
             finally:
                 let_go([sheet])
             st.rerun()
-        st.caption("What people write into a row is taken over field by field; conflicts are shown.")
+        st.caption("Edits are imported field by field; conflicts are shown.")
 
 
 def draw_notices(key: str) -> None:
-    """What is to be said once; always there, so that a message here moves nothing below."""
+    """Shows notices once, in a container that is always drawn, so that a message does not move anything below."""
     with st.container():
         for text, kind in st.session_state.pop(key, []):
             st.html(notice_html(text, kind))
 
 
 def taken_notices(lines: Iterable[str], name: str) -> Notices:
-    """What is said of these lines of `Taken.words`: of a sheet's ``name`` all, else the conflicts, some of them."""
+    """Notices for the lines of `Taken.words`: the result if a sheet has a ``name``, then the first conflicts."""
     first, *conflicts = lines
     said = [(first, "mixed" if conflicts else "good")] if name else []
     said += [(line, "mixed") for line in conflicts[:_SHOWN_CONFLICTS]]
@@ -86,7 +86,7 @@ def taken_notices(lines: Iterable[str], name: str) -> Notices:
 
 def _read(kind: type[Edit], path: Path) -> dict[str, SheetRow[Edit]]:
     if path.suffix.lower() == ".xlsx":
-        members(path)  # refuses one that would not fit when it is unpacked
+        members(path)  # raises for a file that is too large when unpacked
     return read_edits(path, kind)
 
 
@@ -100,7 +100,7 @@ def _written(write: Callable[[Path], object], corpus: str, n_rows: int, suffix: 
 
 
 def _in_file(suffix: str, content: bytes, do: Callable[[Path], _T]) -> _T:
-    """What comes of a file of this content that is there only meanwhile."""
+    """Calls ``do`` with a temporary file of this content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sheet{suffix}"
         path.write_bytes(content)

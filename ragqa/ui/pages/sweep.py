@@ -1,4 +1,4 @@
-"""The page Sweep: settings varied over questions, a surface of what comes of it, any point of it applied."""
+"""The page Sweep: varies settings over many questions, draws the results, and applies a chosen point."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _DONE = "swept"
 
 
 def sweep_page() -> None:
-    """Draws the choices, runs the sweep, draws its surface and applies a point."""
+    """Draws the choices, runs the sweep and draws its results."""
     st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Sweep</h1><p>What the settings do to the passages that are kept, over many '
@@ -81,7 +81,7 @@ def _corpus(names: list[str], paths: Paths) -> str:
 
 
 def _source(index: str, paths: Paths) -> str | Path:
-    """Which questions: the one asked, the examples, a file of questions with gold that fits the corpus."""
+    """The choice of questions: the last one asked, the examples, or a file of questions with gold."""
     asked = str(st.session_state.get("question") or "").strip()
     option = next(one for one in benchmark_of("retrieval").options if one.kind in {"file", "argument"})
     may_see = access.gate().may(Act.EVALUATION)  # the files are the server's
@@ -120,7 +120,7 @@ def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...]
 
 
 def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, paths: Paths) -> None:
-    """The sweep, with a bar; what cannot be swept is told and leaves the one before."""
+    """Runs the sweep with a progress bar; after an error the earlier sweep stays on the page."""
     bar = st.progress(0.0, "Loading the models (once)")
     began = time.perf_counter()
     try:
@@ -144,7 +144,7 @@ def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, p
 
 
 def _questions(source: str | Path, name: str, index: Index, paths: Paths) -> tuple[Sequence[GoldQuestion], GoldUnit]:
-    """Raises CorpusError, QuestionError."""
+    """The questions and the unit of their gold. Raises CorpusError, QuestionError."""
     if isinstance(source, Path):
         if name not in fitting_indexes(benchmark_of("retrieval"), source, paths):
             st.html(
@@ -192,7 +192,7 @@ def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
 
 
 def _choose(found: Sweep, config: Config, clicked: dict[str, float] | None) -> None:
-    """The chosen point beside the present one and the best, and the button that takes it over."""
+    """The chosen point beside the present settings and the best point, and a button that applies it."""
     if clicked and st.session_state.get("sweep_clicked") != (id(found), clicked):
         st.session_state["sweep_clicked"] = (id(found), clicked)
         for axis in found.axes:
@@ -232,7 +232,7 @@ def _measure_words(name: str) -> str:
 
 
 def name_of(setting: str) -> str:
-    """What the page calls a setting."""
+    """The label of a setting on the page."""
     return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
 
 

@@ -1,4 +1,4 @@
-"""Below the panes: passages, scores, obligations, pairs, steps, the record; one at a time is drawn."""
+"""The tabs below the panes: passages, scores, obligations, pairs, steps, record; one at a time is drawn."""
 
 from __future__ import annotations
 
@@ -50,33 +50,33 @@ from ragqa.ui.state.stale import stale
 SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
-LONG = 12  # rows; from here on a reader may want only those with a problem
-_KEPT_RAW = "shows_raw"  # a plain key: a widget's vanishes when the page changes
+_OF_A_MODEL = ("model", "local_model", "base_url")  # settings without meaning where no language model wrote
+LONG = 12  # rows; longer lists offer a filter for rows with problems
+_KEPT_RAW = "shows_raw"  # a plain session key, because a widget's value is lost when the page changes
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What every tab draws from."""
+    """The data that every tab draws from."""
 
     view: View
     settings: Config
     index: Index | None
     record: str  # JSON, "" while there is none
-    current: Selection  # what the settings now keep
+    current: Selection  # the selection under the present settings
     found: Shown
 
 
 def draw_tabs(view: View, settings: Config, index: Index | None = None, record: str = "") -> None:
-    """The strip of tabs and the one that is chosen, which is remembered.
+    """The strip of tabs and the chosen tab, which is remembered.
 
-    ``index`` is the one that was retrieved from, where it is still there: it knows what stands around a passage.
+    ``index`` is the index of the answer, if it still exists; it gives the neighbours of a passage.
     """
     current = reselect(view, settings.fusion, settings.filtering, settings.reranking)
     found = shown(view, settings.scoring.mode, raw=shows_raw(view))
     drawn = _Drawn(view, settings, index, record, current, found)
     strip = st.container(horizontal=True, vertical_alignment="center", key="strip")
-    # The browser knows a tab by its words: they never change, or a click in that moment would be lost.
+    # The browser identifies a tab by its label. Labels never change, or a click at that moment would be lost.
     chosen = strip.segmented_control(
         "Details",
         list(_TABS),
@@ -104,7 +104,7 @@ def draw_tabs(view: View, settings: Config, index: Index | None = None, record: 
 
 
 def shows_raw(view: View) -> bool:
-    """Whether what RePASs alone says is shown instead of the verdicts; kept while the session lasts."""
+    """Whether raw verdicts are shown instead of the verdicts by rules; kept for the session."""
     return bool(view.verdicts) and bool(st.session_state.get(_KEPT_RAW, False))
 
 
@@ -160,7 +160,7 @@ def _scores(drawn: _Drawn) -> None:
     if view.scored and not view.asked.given:
         draw_note(view.record_id, found)
     threshold = drawn.settings.scoring.verdict_threshold
-    raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so."
+    raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither has its own verdict."
     rules = "Verdicts are by rules that compare the words too; E and C are RePASs' raw maxima."
     st.caption(rules if found.verdicts else raw)
     if evaluation and view.scored:
@@ -202,7 +202,7 @@ def _obligations(drawn: _Drawn) -> None:
         return
     if weak_match(view.rankings) is not None:
         words = (
-            "The corpus does not speak of this: what its passages oblige to is on other subjects, and is not listed."
+            "The corpus does not cover this: the obligations in its passages are on other subjects and are not listed."
         )
         st.html(notice_html(words, "mixed"))
         return
@@ -231,14 +231,14 @@ def _pairs(drawn: _Drawn) -> None:
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
-    words = f"{quantity(evaluation.n_pairs, 'pair')} compared. Choose a cell, or walk with the arrow keys."
+    words = f"{quantity(evaluation.n_pairs, 'pair')} compared. Choose a cell, or move with the arrow keys."
     if doubted_cells(evaluation, kind):
         words += " Hatched: a probability that reaches the threshold and that the verdict rejects."
     st.caption(words)
 
 
 def _steps(drawn: _Drawn) -> None:
-    """What LOC, VRR or a fan-out did, and the path of the score where there is one."""
+    """The steps of LOC, VRR or a fan-out, and the score path if there is one."""
     view = drawn.view
     if has_tree(view.trace):
         st.markdown("### What each sentence found" if view.asked.given else "### Sub-questions")
@@ -284,7 +284,7 @@ def _settings(config: Config) -> dict[str, object]:
 
 
 def _memo(store: RecordStore, desk: CaseDesk, record_id: str) -> bytes:
-    """The memo on a record and those that it follows; made when it is asked for, in a thread without a session."""
+    """The memo on a record and the records that it follows; made after a click, in a thread without a session."""
     records = list(records_back(record_id, store))[::-1]
     signed = desk.signed([f"record:{one.record_id}" for one in records])
     return memo_bytes(memo_of(records, signed=signed), ".docx")

@@ -1,4 +1,4 @@
-"""A question under way or a stored answer on the page: the progress bar, the two panes, the tabs below them."""
+"""A running question or a stored answer on the page: progress bar, panes, and the tabs below."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from ragqa.ui.state.run import Run
 
 FOLLOW = "follow"
 POLL_SECONDS = 0.25
-TAB_SECONDS = 1.0  # the tabs are heavier than the panes, and nobody reads them while they change
+TAB_SECONDS = 1.0  # longer than for the panes, because the tabs take longer to draw
 
 
 def draw_run(run: Run, settings: Config, paths: Paths) -> None:
-    """The run as it stands; while it goes on, panes and tabs are drawn again by themselves."""
+    """Draws the run; while it is running, panes and tabs are redrawn periodically."""
     view = run.view
     if not view.running:
         st.session_state["finished"] = run
@@ -45,7 +45,7 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
     if view.asked.follow_up:
         draw_thread(view.asked.follow_up, resources.record_store(paths.records))
     st.fragment(partial(_live, run, settings, view), run_every=poll, key=PANES)()
-    with st.container(key="after"):  # also while it is empty: else the tabs would move at the end, and be drawn anew
+    with st.container(key="after"):  # also drawn while empty, else the tabs would move and be redrawn at the end
         if view.record_id and not view.running and not view.asked.given:
             st.fragment(partial(draw_follow_up, view, settings, resources.record_store(paths.records)), key=FOLLOW)()
             draw_next(view)
@@ -54,9 +54,9 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
 
 
 def _live(run: Run, settings: Config, at_first: View) -> None:
-    """Progress and panes. Asks for the whole page when the run has ended: that stops the drawing.
+    """Draws progress and panes. When the run has ended it reruns the whole page, which stops the polling.
 
-    Not in the drawing that began the run (``at_first`` is what stood then): a rerun would lose the new address.
+    It does not rerun in the script run that began the run (``at_first`` is its view): that would lose the new address.
     """
     if not access.gate().owns(run.owner):  # the sign-in has ended since the page was drawn
         return
@@ -82,7 +82,7 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
 
 
 def _also(corpus: str, passage: Passage) -> str:
-    """What is related to a source, below it; nothing where the corpus is gone or the passage is not in it any more."""
+    """HTML on what is related to a source; "" where the corpus or the passage is gone."""
     paths = Paths.from_env()
     index = resources.corpus_or_none(corpus, paths)
     found = related_to(index, corpus, passage.passage_id, paths) if index else None
@@ -90,7 +90,7 @@ def _also(corpus: str, passage: Passage) -> str:
 
 
 def _rule(view: View) -> str:
-    """The rule that is asked for by its number, whole; nothing where none is."""
+    """HTML of the rule that is asked for by its number; "" where there is none."""
     candidates = (*view.selection.kept, *view.selection.dropped) if view.selection else ()
     named = [one.passage for one in sorted(candidates, key=lambda one: one.rank) if one.hit.note == BY_NUMBER]
     corpus, paths = view.config.index, Paths.from_env()
@@ -103,7 +103,7 @@ def _rule(view: View) -> str:
 
 
 def _asks_again(view: View) -> str:
-    """The address that asks this again, found once for each answer: it looks at every preset."""
+    """The address that asks this again; cached for the answer, because it compares every preset."""
     kept: tuple[View, str] | None = st.session_state.get("again")
     if kept is None or kept[0] is not view:
         kept = st.session_state["again"] = (view, address_of(link_of_view(view)))

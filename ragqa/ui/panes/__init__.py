@@ -1,9 +1,9 @@
-"""The two panes of an answer: the answer itself, and beside it the evidence of whatever is chosen.
+"""The two panes of an answer: the answer, and beside it the evidence for what the reader chooses.
 
-One Streamlit component of the second kind (no iframe, no build step). It is given HTML that `ragqa.ui.html.render…`
-escaped and copies it through a list of allowed elements, so that a slip there runs no script. Choosing something
-happens in the browser alone: whatever carries ``data-show=ID``, here or anywhere on the page, shows the card of that
-id, which is among those given or stands hidden on the page as ``data-card=ID``.
+It is one Streamlit component of version 2 (no iframe, no build step). It gets HTML that `ragqa.ui.html` has escaped,
+and copies only allowed elements of it, so that a mistake there cannot run a script. Choosing happens in the browser
+alone: an element with ``data-show=ID``, anywhere on the page, shows the card with that id, which is in ``cards`` or
+hidden on the page as ``data-card=ID``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HTML = """
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """What both panes show, as escaped HTML. ``id`` says whose answer it is: another one's choice is forgotten."""
+    """The content of both panes, as escaped HTML. With another ``id`` (of an answer) the reader's choice is reset."""
 
     id: str = ""
     question: str = ""
@@ -42,12 +42,12 @@ class Panes:
     answer: str = ""
     scores: str = ""
     notes: str = ""
-    cards: dict[str, str] = field(default_factory=dict)  # by the id that shows them
-    status: str = ""  # told to a screen reader when it changes
+    cards: dict[str, str] = field(default_factory=dict)  # by card id
+    status: str = ""  # announced by screen readers when it changes
 
 
 def draw_panes(panes: Panes) -> None:
-    """Mounts the component, or gives the mounted one something new to show."""
+    """Mounts the component, or updates the mounted one."""
     css, js = _read("css"), _read("js")
     mount = st.components.v2.component("ragqa_panes", html=_HTML, css=css, js=js, isolate_styles=False)
     mount(key="panes", data=asdict(panes))

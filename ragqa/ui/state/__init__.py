@@ -1,1 +1,1 @@
-"""What the page knows: views, runs, addresses, shared resources."""
+"""The state of the page: views, runs, addresses, shared resources."""

@@ -1,7 +1,7 @@
-"""An address that asks something again: question or text, corpus, preset, and the settings that differ from it. Pure.
+"""Addresses that ask something again: question or text, corpus, preset and changed settings. Pure.
 
-``ask?q=…&corpus=rulebook&preset=RIRAG .70/.20&threshold=0.55``, and ``check?text=…&q=…``. Settings have the names of
-`ragqa.ui.state.settings_values`; servers, keys and files that a visitor may not choose cannot be named.
+Examples: ``ask?q=…&corpus=rulebook&preset=RIRAG .70/.20&threshold=0.55`` and ``check?text=…&q=…``. Settings have the
+names of `ragqa.ui.state.settings_values`. An address cannot name servers, keys or files, which visitors may not choose.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ragqa.settings.schema import SettingSpec, is_day
 from ragqa.types import Question
 from ragqa.ui.state.settings_values import ON_PAGE, first_values, preset_values, values_of, weight_values
 
-RUN, RECORD = "run", "record"  # what another address may hold in the place of all this
+RUN, RECORD = "run", "record"  # parameters of other addresses, which `link_of` ignores
 QUESTION, TEXT, CORPUS, PRESET = "q", "text", "corpus", "preset"
 LONGEST_NAME: Final = 200
-DIGITS: Final = 6  # of a weight: shares are made of weights, and weights of shares
+DIGITS: Final = 6  # decimals of a weight, so that weights and shares can be converted back and forth
 _SETTINGS: Final = {one.key: one for one in ON_PAGE}
 _WEIGHT: Final = "weight_"
 _SHARE: Final = SettingSpec("weight", low=0.0, high=1.0)
@@ -33,7 +33,7 @@ _AGAIN: Final = "correct the address, or ask again on the page"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What an address asks for. ``changed`` are values by name, as a panel of settings has them."""
+    """The content of an address. ``changed`` are setting values by name, as in the settings panel."""
 
     question: str = ""
     text: str = ""
@@ -43,7 +43,7 @@ class Link:
 
 
 def query_of(link: Link) -> dict[str, str]:
-    """The address's parameters, in a fixed order."""
+    """The parameters of the link's address, in a fixed order."""
     named = ((QUESTION, link.question), (TEXT, link.text), (CORPUS, link.corpus), (PRESET, link.preset))
     return {name: value for name, value in named if value} | {
         name: _written(value) for name, value in sorted(link.changed.items())
@@ -51,14 +51,14 @@ def query_of(link: Link) -> dict[str, str]:
 
 
 def address_of(link: Link) -> str:
-    """The address, relative to any page of ragqa; "" where the text is too long for one."""
+    """The link's address, relative to any page of ragqa; "" where the text is too long for an address."""
     if len(link.text) > MAX_QUESTION_CHARS:
         return ""
     return f"{'check' if link.text else 'ask'}?{urlencode(query_of(link), quote_via=quote)}"
 
 
 def link_of(query: Mapping[str, str]) -> Link:
-    """What these parameters ask for. Raises ConfigError naming the first that cannot be, and what was expected."""
+    """The link of these parameters. Raises ConfigError, which names the first invalid one and what was expected."""
     rest = {name: value for name, value in query.items() if name not in {RUN, RECORD}}
     texts = {name: rest.pop(name, "") for name in (QUESTION, TEXT, CORPUS, PRESET)}
     for name, most in ((QUESTION, MAX_QUESTION_CHARS), (TEXT, MAX_QUESTION_CHARS), (CORPUS, 80), (PRESET, 80)):
@@ -71,10 +71,10 @@ def link_of(query: Mapping[str, str]) -> Link:
 def link_to(
     asked: Question, config: Config, presets: Sequence[Preset], defaults: Config, rankings: Sequence[str], encoder: str
 ) -> Link:
-    """The link that asks this again with these settings, said as what differs from the preset nearest to them.
+    """The link that asks this again with these settings, as differences from the nearest preset.
 
-    ``rankings`` and ``encoder`` are those of the index, ``defaults`` what the environment says. Settings that no panel
-    shows are not part of it.
+    ``rankings`` and ``encoder`` are those of the index, ``defaults`` the settings of the environment. Settings that are
+    not on the page are left out.
     """
     found = _rounded(values_of(config, rankings))
     best: tuple[int, Preset, dict[str, Any]] | None = None
@@ -92,7 +92,7 @@ def link_to(
 
 
 def base_values(preset: Preset, defaults: Config, rankings: Sequence[str], encoder: str) -> dict[str, Any]:
-    """The values of a panel on which this preset was chosen and nothing else."""
+    """The values of a settings panel on which only this preset was chosen."""
     values = first_values(preset, defaults) | preset_values(preset) | weight_values(preset, rankings, encoder)
     weights = {name: value for name, value in values.items() if name.startswith(_WEIGHT)}
     total = math.fsum(weights.values())
@@ -101,7 +101,7 @@ def base_values(preset: Preset, defaults: Config, rankings: Sequence[str], encod
 
 
 def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with weights that still sum to 1, so that what is read back from them is what they were."""
+    """The values with rounded weights that still sum to 1, so that reading them back gives the same weights."""
     whole = 10**DIGITS
     shares = {name: round(value * whole) for name, value in values.items() if name.startswith(_WEIGHT)}
     if shares:
@@ -110,9 +110,9 @@ def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counts(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether this value decides anything: not how deep no reranker reads, nor a model that nobody asks.
+    """Whether this value has an effect; the depth without a reranker, for example, has none.
 
-    The filter's do under either method: what is read with a kept passage is let in by the threshold.
+    Values of the filter always count, because the threshold also decides on passages that are read with a kept one.
     """
     setting = _SETTINGS.get(name)
     return setting is None or setting.part == "filtering" or setting.applies(values)
@@ -153,7 +153,7 @@ def _number(name: str, value: str, setting: SettingSpec) -> float | int:
         if len(value) > 25 or not value.isascii() or "_" in value:
             raise ValueError(value)
         number = int(value) if whole else float(value)
-        setting.check(number)  # not a number is in no range
+        setting.check(number)  # NaN is outside every range
     except (ValueError, ConfigError) as error:
         raise _wrong(name, expected, value) from error
     return number

@@ -1,4 +1,4 @@
-"""What the page's server has loaded, for programs that ask beside it (`ragqa.server.api`)."""
+"""The backend of the page's server for programs (`ragqa.server.api`)."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from ragqa.ui.state import resources
 
 
 class PageBackend:
-    """Models, corpora and the queue of the page, for whoever a request acts for."""
+    """Models, corpora and queue of the page, for the person behind a request."""
 
     def gate(self) -> Gate:
-        """Of the key that a request came with."""
+        """The gate of the request's key."""
         return access.gate()
 
     def corpora(self) -> dict[str, str]:
-        """Name to title."""
+        """Maps the name of each corpus to its title."""
         paths = Paths.from_env()
         return resources.corpus_titles(resources.index_names(paths), paths)
 
     def index(self, name: str) -> Index:
-        """Opened, once for all."""
+        """The index, opened once for all sessions."""
         return resources.open_corpus(name, Paths.from_env())
 
     def pipeline(self, config: Config) -> Pipeline:
-        """Over the shared models; what is done with it, a search or a question, is asked of the gate before."""
+        """A pipeline with the shared models; the caller has asked the gate for the act."""
         return resources.pipeline(config, Paths.from_env(), Act.READ)
 
     def records(self) -> RecordStore:
-        """As this person sees them."""
+        """The records that this person may see."""
         return resources.record_store(Paths.from_env().records)
 
     def turn(self) -> QueuePlace:
-        """Behind, and before, the page's visitors."""
+        """A place in the queue that the page's visitors also use."""
         gate = self.gate()
         return resources.turns().take(gate.person.id if gate.audit else "")
 
     def library(self) -> Library:
-        """The page's."""
+        """The library of the page."""
         paths = Paths.from_env()
         return Library(
             resources.library_jobs(paths),

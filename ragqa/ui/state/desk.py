@@ -1,4 +1,4 @@
-"""The desk at which whoever is at the page works on cases."""
+"""The case desk of the person at the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragqa.ui.state import resources
 
 
 def case_desk(paths: Paths, name: str = "") -> CaseDesk:
-    """This person's desk, in any thread; ``name`` is what they typed, and counts where nobody signs in."""
+    """This person's desk, in any thread; ``name`` is the typed name, which is used only without sign-in."""
     gate = access.gate()
 
     def corpus(index: str) -> Index | None:

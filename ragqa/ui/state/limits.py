@@ -1,4 +1,4 @@
-"""Which limit of the filter ends the list of passages, and what each would keep by itself, in words. Pure."""
+"""The limits of the filter in words: which one ends the list, and what each alone would keep. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ragqa.types import Candidate, Limit, Selection
 
 @dataclass(frozen=True, slots=True)
 class LimitTexts:
-    """How many of the ``total`` candidates each limit alone would keep, and which of them end the list.
+    """How many of the ``total`` candidates each limit alone would keep, and which limits end the list.
 
-    ``words`` has a line for each limit, by the name of its setting; ``summary`` is one sentence on all, and what
-    another rule than these keeps behind the end, or leaves out before it.
+    ``words`` has a line for each limit, by the name of its setting. ``summary`` describes all limits, and the passages
+    that other rules keep after the end of the list or drop before it.
     """
 
     total: int
@@ -25,7 +25,7 @@ class LimitTexts:
 
 
 def limits(selection: Selection) -> LimitTexts | None:
-    """What ends the list; None where there is no list, or it is a union of several questions' lists."""
+    """The limits of this selection in words; None without limits, as for the union of a fan-out."""
     if not selection.limits:
         return None
     total = len(selection.kept) + len(selection.dropped)
@@ -46,7 +46,7 @@ def _words(limit: Limit, total: int) -> str:
 
 
 def _holes(selection: Selection, end: int) -> str:
-    """What is kept though it lies behind the end of the list, and dropped though it lies before."""
+    """The passages that are kept after the end of the list, and those dropped before it."""
     behind = _ranks(one for one in selection.kept if one.rank > end)
     before = _ranks(one for one in selection.dropped if one.rank <= end)
     return (f" Kept all the same: {behind}." if behind else "") + (
@@ -62,7 +62,7 @@ def _ranks(candidates: Iterable[Candidate]) -> str:
 
 
 def _why(one: Candidate) -> str:
-    """Its reason without the decision, and without what the filter would have said."""
+    """The candidate's reason without the decision and without the filter's own reason."""
     return one.explanation.removeprefix("kept: ").removeprefix("dropped: ").partition("; by the filter")[0]
 
 

@@ -1,4 +1,4 @@
-"""Addresses that ask something, followed: what they say is put where the fields and the settings keep their values."""
+"""Follows links: puts the content of an address into the fields and settings of the session."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MAY_LACK: Final = ("generator", "reranker", "model", "local_model")
 
 
 def link_of_view(view: View) -> Link:
-    """The link that asks what this view shows again, with its own settings."""
+    """The link that asks this view's question again, with its own settings."""
     paths = Paths.from_env()
     rankings = resources.rankings_of(view.config.index, paths)
     return link_to(view.asked, view.config, _presets(paths), Config.from_env(), *rankings)
 
 
 def apply_link(link: Link, names: list[str]) -> str:
-    """Puts corpus, preset and settings of the link in place; what this server lacks of them, in words, "" else."""
+    """Applies the link's corpus, preset and settings; returns what this server lacks, in words, else ""."""
     paths = Paths.from_env()
     corpus = link.corpus or st.session_state.get("kept_corpus") or Config.from_env().index
     if corpus not in names:
@@ -54,7 +54,7 @@ def apply_link(link: Link, names: list[str]) -> str:
 
 
 def not_offered(link: Link, config: Config) -> str:
-    """What the link asks for by name and the page does not offer, in words, "" where nothing is amiss."""
+    """What the link names and this server does not offer, in words; "" where everything is offered."""
     writing = config.generation
     found = dict(
         zip(_MAY_LACK, (writing.generator, config.reranking.model, writing.model, writing.local_model), strict=True)

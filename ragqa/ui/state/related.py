@@ -1,4 +1,4 @@
-"""What is related to a passage, from files and glossaries that all sessions share."""
+"""What is related to a passage, from references and glossaries that all sessions share."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ragqa.ui.state import resources
 
 
 def stamp_of(corpus: str, paths: Paths) -> int:
-    """When the corpus was indexed, 0 where that is not known."""
+    """When the corpus was indexed, in nanoseconds since 1970; 0 where it is not known."""
     manifest = paths.indexes / corpus / "manifest.json"
     return manifest.stat().st_mtime_ns if manifest.exists() else 0
 
 
 @shared(most=8)
 def references_of(corpus: str, stamp: int, _paths: Paths) -> References:
-    """The references of the corpus as it is since ``stamp``. Raises AccessError, IndexingError."""
+    """The references of the corpus that was indexed at ``stamp``. Raises AccessError, IndexingError."""
     return read_references(resources.open_corpus(corpus, _paths).folder)
 
 
@@ -30,7 +30,7 @@ def terms_of(corpus: str, stamp: int, _paths: Paths) -> Glossary:
 
 
 def related_to(index: Index, corpus: str, passage_id: str, paths: Paths) -> Related | None:
-    """What is related to this passage of the corpus; None where it is not in it any more."""
+    """What is related to this passage of the corpus; None where the passage is gone."""
     position = index.position_of.get(passage_id)
     if position is None:
         return None

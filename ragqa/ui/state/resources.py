@@ -1,4 +1,4 @@
-"""Everything the sessions share: models, indexes, the record store. Loaded once, read-only, safe between threads."""
+"""The resources that sessions share: models, indexes, the record store. Loaded once, read-only, thread-safe."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def style() -> str:
 
 
 def record_store(path: Path | str) -> RecordStore:
-    """The store behind every session's answers, of which it shows what is this person's to see."""
+    """The record store, restricted to what this person may see."""
     return access.gate().seeing(_record_store(path))
 
 
@@ -88,7 +88,7 @@ def runs() -> Runs:
 
 @shared()
 def turns() -> RunQueue:
-    """Who of all sessions is at work and who waits. Raises ConfigError."""
+    """The run queue of all sessions. Raises ConfigError."""
     made = RunQueue.from_env()
     METRICS.watch("ragqa_runs_at_work", "Questions running now.", lambda: made.at_work)
     METRICS.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
@@ -96,7 +96,7 @@ def turns() -> RunQueue:
 
 
 def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) -> Run:
-    """A run of this person's, at work or waiting. ``load`` gives the pipeline. Raises AccessError, BusyError."""
+    """Starts a run for this person, or queues it. ``load`` gives the pipeline. Raises AccessError, BusyError."""
     gate = access.gate()
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
     with gate.doing(act, config.index, **gate.asked(text)):
@@ -106,7 +106,7 @@ def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) 
 
 
 def find_run(run_id: str) -> Run | None:
-    """The run of this id, where this person began it; None else."""
+    """The run with this id, if this person began it; else None."""
     found = runs().find(run_id)
     if found and not access.gate().owns(found.owner):
         access.gate().log(Act.REFUSAL, wanted=Act.READ, run=run_id[:6])
@@ -115,9 +115,9 @@ def find_run(run_id: str) -> Run | None:
 
 
 def kept_run(run_id: str, path: Path | str) -> tuple[Run | None, str]:
-    """As much as is kept of a run that this process does not have, where this person began it, and words about it.
+    """The stored part of this person's run in another process of the same records, and words about its state.
 
-    Another process on the same records is at it, or was. Raises RecordError.
+    Raises RecordError.
     """
     store = record_store(path)
     kept = store.run(run_id)
@@ -142,7 +142,7 @@ def _record_json(record_id: str, path: Path | str) -> str:
 
 
 def index_names(paths: Paths) -> list[str]:
-    """The indexes that this person may read, the demonstration ones first."""
+    """The indexes that this person may read, the demonstration indexes first."""
     gate = access.gate()
     names = [name for name in names_in(paths.indexes) if gate.may(Act.READ, name)]
     demos = [name for name in ("rulebook", "encyclopedia") if name in names]
@@ -156,7 +156,7 @@ def own_presets(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
             (path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.glob("*.json"))
         )
     except OSError:
-        return presets_in(folder)  # which says what is wrong
+        return presets_in(folder)  # reports the problem
     return _own_presets(folder, stamps)
 
 
@@ -167,13 +167,13 @@ def _own_presets(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> tupl
 
 
 def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
-    """The names of the retrievers for an index and of its first encoder; those of any index where it cannot be read."""
+    """The names of an index's retrievers, and its first encoder; the defaults where it cannot be read."""
     known = name if access.gate().may(Act.READ, name) else ""
     return _rankings_of(known, paths.indexes, _stamp(known, paths.indexes))
 
 
 def _stamp(name: str, indexes: Path) -> int:
-    """When the index was built, 0 where it cannot be found."""
+    """When the index was built, in nanoseconds since 1970; 0 where it cannot be found."""
     try:
         return (locate(name, indexes) / "manifest.json").stat().st_mtime_ns
     except (RagqaError, OSError):
@@ -197,7 +197,7 @@ def open_corpus(name: str, paths: Paths) -> Index:
 
 
 def changes_since(record: AnswerRecord, paths: Paths) -> tuple[PassageChange, ...]:
-    """What has changed of the passages that a record cites; nothing is said where the corpus is gone or unchanged."""
+    """The changes of the passages that a record cites; () where the corpus is gone or unchanged."""
     index = corpus_or_none(record.index, paths)
     if index is None or index.manifest.corpus_sha256 == record.manifest.get("corpus_sha256"):
         return ()
@@ -205,12 +205,12 @@ def changes_since(record: AnswerRecord, paths: Paths) -> tuple[PassageChange, ..
 
 
 def rereading_of(name: str, paths: Paths) -> Rereading:
-    """What another reading of the same documents has renamed and cut anew in this corpus."""
+    """The passages that a new parser version has renamed or cut anew in this corpus."""
     return read_rereading(paths.library / name / REREAD)
 
 
 def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: Paths) -> set[str]:
-    """The ids of those records that cite what has changed since; only records of changed corpora are read."""
+    """The ids of the records that cite changed passages; only records of changed corpora are read."""
     now = {}
     for name in {record.index for record in records}:
         with suppress(RagqaError):
@@ -227,7 +227,7 @@ def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: P
 
 
 def corpus_or_none(name: str, paths: Paths) -> Index | None:
-    """The opened index, None where it is gone or damaged by now."""
+    """The opened index; None where it is gone, damaged or hidden from this person."""
     try:
         return open_corpus(name, paths)
     except RagqaError:
@@ -250,31 +250,31 @@ def _models_of(encoder: str, scoring: ScoringConfig, paths: Paths) -> Models:
 
 
 def encoder_of(name: str, paths: Paths) -> Encoder | None:
-    """The encoder of this name, the one that questions are asked with; None for an index without vectors."""
+    """The encoder with this name, shared with questions; None for an index without vectors."""
     return None if name == NO_ENCODER else _models_of(name, Config.from_env().scoring, paths).encoder
 
 
 @shared()
 def library_jobs(paths: Paths) -> Jobs:
-    """What is being read and indexed for the library."""
+    """The background jobs of the library."""
     return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths), lambda: turns().at_work > 0)
 
 
 @shared()
 def gap_folder(corpus: str, policies: str, paths: Paths) -> GapFolder:
-    """What is kept of a corpus held against policies; whoever asks may read both."""
+    """The gap run of a corpus and policies; the caller has checked that the person may read both."""
     return GapFolder(paths.home / "gaps" / corpus / policies)
 
 
 def library_words(paths: Paths) -> str:
-    """What whoever asks meanwhile is told of the library's work; "" where there is none."""
+    """A notice for people who ask while the library is working; "" where it is not."""
     if not library_jobs(paths).turn.locked():
         return ""
     return "The library is working on this server. It gives way to questions, which may take twice as long."
 
 
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
-    """What the corpora of these indexes are called: by the demonstration, by the library, else by their name."""
+    """The titles of these indexes: from the demonstration, from the library, else their names."""
     found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
     for collection in own_collections(paths):
         if collection.name in found:
@@ -290,12 +290,12 @@ def own_collections(paths: Paths) -> list[Collection]:
 
 
 def own_collection(name: str, paths: Paths) -> Collection | None:
-    """The one of this name among them."""
+    """The corpus of the library with this name, if this person may read it; else None."""
     return next((collection for collection in own_collections(paths) if collection.name == name), None)
 
 
 def examples_of(name: str, paths: Paths) -> list[str]:
-    """Questions to begin with: a demonstration's own, or those made from the headings of a corpus of the library."""
+    """The example questions of a demonstration, or those made from a library corpus."""
     if name in DEMOS:
         return [gold.question.text for gold in DEMOS[name].questions()]
     collection = own_collection(name, paths)
@@ -305,7 +305,7 @@ def examples_of(name: str, paths: Paths) -> list[str]:
 
 
 def example_gold(name: str, paths: Paths) -> tuple[GoldQuestion, ...]:
-    """The same with their gold passages, where a demonstration has them."""
+    """The example questions with their gold passages, which only demonstrations have."""
     if name in DEMOS:
         return DEMOS[name].questions()
     return tuple(GoldQuestion(Question(text), frozenset()) for text in examples_of(name, paths))
@@ -322,9 +322,9 @@ def _reranker(name: str) -> Reranker:
 
 
 def pipeline(config: Config, paths: Paths, act: Act = Act.QUESTION) -> Pipeline:
-    """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of.
+    """A pipeline with these settings and the shared models. The first call takes seconds, later ones almost no time.
 
-    Its answers are kept as this person's. Raises AccessError unless they may do this act.
+    Its answers are stored as this person's. Raises AccessError unless they may do this act.
     """
     access.gate().demand(act, config.index)
     return _pipeline(config, paths, record_store(paths.records))
@@ -341,12 +341,12 @@ def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) 
 
 @shared()
 def warm_up(config: Config, paths: Paths) -> threading.Thread:
-    """Loads the models behind the first screen, so that the first question does not wait for them."""
+    """Loads the models in the background, so that the first question does not wait for them."""
     return _warming(lambda: _pipeline(config, paths).models)
 
 
 def missing(config: Config, paths: Paths) -> str:
-    """What of models, corpus and records a question with these settings would lack, in a word; the log says why."""
+    """What a question with these settings would lack: corpus, models or records; "" if nothing. The log says why."""
     try:
         _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
     except RagqaError as error:
@@ -367,7 +367,7 @@ def missing(config: Config, paths: Paths) -> str:
 
 @shared()
 def warm_encoder(name: str, paths: Paths) -> threading.Thread | None:
-    """Loads what passages are encoded and questions answered with, while files are read that will want it."""
+    """Loads the models while files are read, because indexing will need the encoder."""
     scoring = Config.from_env().scoring
     return None if name == NO_ENCODER else _warming(lambda: _models_of(name, scoring, paths))
 
@@ -385,5 +385,5 @@ def _warm(load: Callable[[], Models]) -> None:
         models.encoder.encode_query("warm-up")
         for model in {models.entailment, models.reader}:
             model.predict([("warm-up", "warm-up")])
-    except RagqaError as error:  # the first question will meet it again and show it
+    except RagqaError as error:  # the first question raises it again and shows it
         _logger.warning("models could not be loaded ahead: %s", error)

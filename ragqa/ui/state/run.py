@@ -1,4 +1,4 @@
-"""A question that runs in its own thread, so that moving a slider never loses it, and the runs a server keeps."""
+"""A question that runs in its own thread, so that a rerun of the page never loses it, and the server's runs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ragqa.types.events.generation import BestSoFar
 _logger = logging.getLogger(__name__)
 
 
-_under_way: set[Run] = set()  # of this process, those that wait too
+_under_way: set[Run] = set()  # the running and waiting runs of this process
 
 
 class Run(Job[View]):
-    """A question or a checked text under way."""
+    """A run of a question or a checked text."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class Run(Job[View]):
         owner: str = "",
         turn: QueuePlace | None = None,
     ) -> None:
-        """Starts at once, or when its ``turn`` comes. ``load`` gives the pipeline; it is called in the thread, since it
-        may load models.
+        """Starts at once, or when its ``turn`` comes. ``load`` gives the pipeline; it is called in the thread, because
+        it may load models.
 
-        ``owner`` is the id of who began it.
+        ``owner`` is the id of the person who began it.
         """
         super().__init__(View(question, config), "run", "ask again")
         self._turn, self._load = turn, load
@@ -53,14 +53,14 @@ class Run(Job[View]):
         self.start()
 
     def stop(self, why: str = "Stopped at your request") -> None:
-        """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
+        """Ends the run after the present event and keeps its results; a best answer so far becomes the answer."""
         self._why = self._why or why
         super().stop()
         if self._turn:
             self._turn.give_up()
 
     def _run(self) -> None:
-        with logs.about(run=self.id[:6]):  # all of it opens the run
+        with logs.about(run=self.id[:6]):  # not the whole id, which gives access to the run
             super()._run()
 
     def work(self) -> None:
@@ -68,16 +68,16 @@ class Run(Job[View]):
         if not self._turn or self._turn.wait(self._wait_behind):
             self._follow()
         else:
-            self.stopped.set()  # by somebody, or as the server stops
+            self.stopped.set()  # stopped by a person or by the end of the server
             self._end("Stopped before its turn came; ask again.")
 
     def failed(self, words: str, error: RagqaError | None) -> None:
-        """What is there stays beside these words."""
+        """Ends the run with this error and keeps its results."""
         METRICS.count("ragqa_errors_total", kind=type(error).__name__ if error else "internal")
         self._end(words)
 
     def ended(self) -> None:
-        """Lets the next one begin."""
+        """Leaves the queue, so that the next run can begin."""
         if self._turn:
             self._turn.leave()
         _under_way.discard(self)
@@ -105,7 +105,7 @@ class Run(Job[View]):
         pipeline = self._load()
         store = pipeline.records
         if store:
-            store.begin(self.id)  # where nothing can be kept, that is said before somebody waits
+            store.begin(self.id)  # raises at once, before a long wait, if nothing can be stored
         self.view = replace(self.view, phase="Retrieving passages")
         with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]
             for event in events:
@@ -113,11 +113,11 @@ class Run(Job[View]):
                 self.view = advance(self.view, event)
                 if store and self.view.record_id and not is_kept:
                     store.link(self.id, self.view.record_id)
-                is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
+                is_stored = not isinstance(event, BestSoFar)  # the next event has the id of its record
                 if self.stopped.is_set() and self.view.running and is_stored:
                     self._end(f"{self._why}. What was there stays; ask again to continue.")
                     return
-        if self.view.running:  # only passages were asked for: no record ends the run
+        if self.view.running:  # a run for passages alone has no record that ends it
             self.view = replace(self.view, running=False, phase="Done")
 
     def _end(self, error: str) -> None:
@@ -125,17 +125,17 @@ class Run(Job[View]):
 
 
 class KeptRun(Run):
-    """A run of another process, as its record has it: nothing of it is under way here."""
+    """A run of another process, as its record shows it; nothing of it runs here."""
 
     def __init__(self, run_id: str, view: View, owner: str) -> None:
         self.id, self.view, self.owner = run_id, view, owner
         self._began = self._ended = time.monotonic()
 
     def stop(self, why: str = "") -> None:
-        """Nothing: whoever is at it is not here."""
+        """Does nothing: the run belongs to another process."""
 
     def wait(self, timeout_seconds: float | None = None) -> View:
-        """What was kept."""
+        """The stored view."""
         return self.view
 
 
@@ -143,9 +143,9 @@ STOPPING = "This server is being stopped"
 
 
 def finish(turns: RunQueue, seconds: float) -> None:
-    """Lets no run begin any more and those at work end: three quarters of the time by themselves, then after an event.
+    """Closes the queue and lets running runs end: for three quarters of ``seconds`` by themselves, then stopped.
 
-    What of the others is on disk stays there, as after a power cut; the log names them.
+    Runs that have still not ended are cut off and named in the log; their stored part stays.
     """
     turns.close(f"{STOPPING}; ask again in a minute, when it is there again.")
     runs = list(_under_way)
@@ -158,21 +158,21 @@ def finish(turns: RunQueue, seconds: float) -> None:
 
 
 def _waited(runs: list[Run], seconds: float) -> list[Run]:
-    """Those that still go on after this time together."""
+    """The runs that are still running after this time in total."""
     until = time.monotonic() + seconds
     return [run for run in runs if run.wait(max(0.0, until - time.monotonic())).running]
 
 
 MOST_RUNS = 200
-MOST_ENDED = 60  # of them; one with its scores takes a megabyte, and stays as a record
-KEPT_SECONDS = 6 * 3600.0  # after it was last looked at; its record stays
+MOST_ENDED = 60  # ended runs that are kept; each takes about a megabyte, and its record stays
+KEPT_SECONDS = 6 * 3600.0  # for which a run is kept after its last use; its record stays
 
 
 class Runs:
-    """The runs of one server by their unguessable ids, whose address finds them again. Safe between threads.
+    """The runs of one server by their unguessable ids, which are in their addresses. Safe between threads.
 
-    A run is kept until nobody has looked at it for ``seconds``, or ``most`` others were looked at since; one that is
-    at work then is stopped. Of those that have ended ``most_ended`` are kept.
+    A run is dropped when it was not used for ``seconds``, or when ``most`` others were used since; if it is still
+    running it is stopped. At most ``most_ended`` ended runs are kept.
     """
 
     def __init__(
@@ -183,17 +183,17 @@ class Runs:
         most_ended: int = MOST_ENDED,
     ) -> None:
         self._most, self._seconds, self._now, self._most_ended = most, seconds, now, most_ended
-        self._runs: dict[str, tuple[Run, float]] = {}  # the one looked at last stands last
+        self._runs: dict[str, tuple[Run, float]] = {}  # ordered by last use
         self._lock = threading.Lock()
 
     def add(self, run: Run) -> None:
-        """Keeps the run, and lets go of those whose time is up."""
+        """Keeps the run, and drops runs that were not used for too long."""
         with self._lock:
             self._runs[run.id] = (run, self._now())
             self._let_go()
 
     def find(self, run_id: str) -> Run | None:
-        """The run of this id, which counts as looked at; None where there is none, or no longer."""
+        """The run with this id, which counts as a use; None where there is none."""
         with self._lock:
             self._let_go()
             found = self._runs.pop(run_id, None)

@@ -1,4 +1,4 @@
-"""What of a shown answer belongs to settings that have been changed since, in words. Pure."""
+"""The parts of a shown answer that were made with other settings than the present ones, in words. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ragqa.settings.config import Config
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """One reason why what is shown is of other settings: a label of a few words, and a sentence."""
+    """One part of an answer that was made with other settings: a short label and a sentence."""
 
     label: str
     words: str
-    of_passages: bool = False  # the list of passages, too; the others it follows the settings at once
+    of_passages: bool = False  # whether it also concerns the list of passages, which else follows the settings
 
 
 def stale(view: View, settings: Config) -> tuple[Stale, ...]:
-    """Every reason, the weightiest first; () where these settings would give what is shown.
+    """Every such part, the most important first; () where these settings would give the shown answer.
 
-    Of another corpus nothing else is told: its passages are others anyway.
+    For another corpus nothing else is listed, because all passages differ.
     """
     if settings.index != view.config.index:
         words = f"Corpus of this answer: {view.config.index}. Corpus chosen now: {settings.index}."
@@ -38,7 +38,7 @@ def stale(view: View, settings: Config) -> tuple[Stale, ...]:
 
 
 def _selection(view: View, settings: Config) -> Stale | None:
-    """That the settings would now keep other passages than the answer was written from."""
+    """Whether the settings would now keep other passages than those of the answer."""
     if view.selection is None:
         return None
     current = reselect(view, settings.fusion, settings.filtering, settings.reranking)
@@ -58,7 +58,7 @@ def _selection(view: View, settings: Config) -> Stale | None:
 
 
 def _reranker(view: View, settings: Config) -> Stale | None:
-    """That another reranker would order the passages, whose scores are not known before the question is asked again."""
+    """Whether another reranker is chosen, whose scores are unknown until the question is asked again."""
     before, now = view.config.reranking.model, settings.reranking.model
     if view.selection is None or before == now or not now:
         return None
@@ -67,7 +67,7 @@ def _reranker(view: View, settings: Config) -> Stale | None:
 
 
 def _candidates(view: View, settings: Config) -> Stale | None:
-    """That another number of candidates would be retrieved, which only asking again does."""
+    """Whether another number of candidates is chosen, which takes effect only when the question is asked again."""
     before, now = view.config.retrieval.top_k, settings.retrieval.top_k
     if before == now:
         return None
@@ -76,7 +76,7 @@ def _candidates(view: View, settings: Config) -> Stale | None:
 
 
 def _writer(view: View, settings: Config) -> list[Stale]:
-    if view.asked.given:  # nobody wrote it here
+    if view.asked.given:  # a checked text was not written here
         return []
     rows = [row for row in differences(view.config, settings) if row.part == WRITER]
     by_name = {row.name: row for row in rows}

@@ -1,1 +1,1 @@
-"""The page Benchmarks: a form, runs in the background and their results, for any benchmark and knowing none."""
+"""The page Benchmarks: a form, background runs and their results, without code for any single benchmark."""

@@ -1,4 +1,4 @@
-"""The form of a benchmark, drawn from its options: files, index, settings. Gives them back, or says what is missing."""
+"""The form of a benchmark, drawn from its options: files, index, settings."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
-FIRST: Final = 20  # questions asked where nobody says how many
+FIRST: Final = 20  # questions that are asked by default
 MAX_UPLOAD_MB: Final = 50  # ObliQA's largest file has 20
 FILES: Final = ("file", "argument")
-WIDTHS: Final = {"int": 1, "float": 1, "flag": 1, "text": 3, "path": 3}  # of a field, beside 2 of any other
+WIDTHS: Final = {"int": 1, "float": 1, "flag": 1, "text": 3, "path": 3}  # relative width of a field; others have 2
 IN_A_ROW: Final = 4
-ALONE: Final = 4  # what is left free beside a field that is alone in its row
+ALONE: Final = 4  # relative width of the empty space beside a single field
 _STORE = "evaluation"  # plain key: widget keys vanish when the page changes
 
 
 def settings_form(benchmark: Benchmark, paths: Paths) -> dict[str, Any] | None:
-    """Draws the form; None where something is missing, which it then says."""
+    """Draws the form; returns the settings, or None where something is missing, with a notice."""
     asked = [option for option in benchmark.options if option.label]
     form, is_whole = _Form(benchmark, paths), True
     for is_file, group in groupby(asked, key=lambda option: option.kind in FILES):
@@ -54,7 +54,7 @@ def settings_form(benchmark: Benchmark, paths: Paths) -> dict[str, Any] | None:
 
 
 class _Form:
-    """What has been chosen so far, by option; the first file decides which indexes fit and how many can be asked."""
+    """The choices so far, by option; the first file decides which indexes fit and how many questions there are."""
 
     def __init__(self, benchmark: Benchmark, paths: Paths) -> None:
         self.benchmark, self.paths = benchmark, paths
@@ -63,7 +63,7 @@ class _Form:
         self.count: int | None = None
 
     def known(self) -> dict[str, Any]:
-        """Every setting as it stands: chosen above, chosen before, or the default."""
+        """Every setting: as chosen above, as chosen before, or its default."""
         store = st.session_state.setdefault(_STORE, {})
         found = self.benchmark.settings()
         for option in self.benchmark.options:
@@ -75,7 +75,7 @@ class _Form:
         return found | self.chosen
 
     def draw(self, options: Sequence[Option]) -> bool:
-        """Draws a row of fields; False where something is missing, which is said."""
+        """Draws a row of fields; False where something is missing, with a notice."""
         if options[0].kind in FILES:
             return self._file(options[0])
         widths = [WIDTHS.get(option.kind, 2) for option in options]
@@ -106,7 +106,7 @@ class _Form:
                 index = str(self.chosen.get("index") or "")
                 several = [name for one in self.benchmark.options if one.name == "index" for name in one.choices]
                 names = ["", *presets_for(option, [index], self.paths)]
-                if index in several and len(names) == 1:  # it stands for all of them together
+                if index in several and len(names) == 1:  # this choice stands for all of the indexes
                     names += presets_for(option, [name for name in several if name != index], self.paths)
                 return self._select(option, names, lambda one: one or "the default settings", "As on the page Ask.")
             case "generator":
@@ -124,7 +124,7 @@ class _Form:
                 return str(self._field(st.text_input, option, option.default or "")).strip()
 
     def _field(self, widget: Callable[..., Any], option: Option, default: Any, **given: Any) -> Any:  # noqa: ANN401
-        """A widget of any value, which outlives the page."""
+        """A widget for any value, which is kept when the page changes."""
         name, store = self._name(option), st.session_state.setdefault(_STORE, {})
         key = f"evaluate_{name}"
         st.session_state.setdefault(key, store.get(name, default))
@@ -140,7 +140,7 @@ class _Form:
         return found
 
     def _limit(self, option: Option) -> int | None:
-        """How many questions, from the first; None: all."""
+        """The number of questions, from the first; None: all."""
         name = self._name(option)
         if self.count is None:
             return int(self._field(st.number_input, option, FIRST, min_value=1))
@@ -152,7 +152,7 @@ class _Form:
         return None if found >= count else found
 
     def _index(self, option: Option) -> str | None:
-        """One of the indexes that fit; a name under which one is to be built; None where there is neither."""
+        """A fitting index, or the name of one that is to be built; None where there is neither."""
         labels = {name: name for name in fitting_indexes(self.benchmark, self.file, self.paths)}
         if option.optional:
             labels = {"": "none"} | labels
@@ -162,10 +162,10 @@ class _Form:
         return self._select(option, list(labels), labels.__getitem__) if labels else None
 
     def _file(self, option: Option) -> bool:
-        """A file chosen or uploaded, as its loader accepts it; False where there is none and one is needed."""
+        """The choice or upload of a file that its loader accepts; False where a required file is missing."""
         name, store = self._name(option), st.session_state.setdefault(_STORE, {})
         chosen, upload = st.columns([4, 1], gap="small", vertical_alignment="bottom")
-        problems = st.container()  # below both, so that neither moves
+        problems = st.container()  # below both, so that a message moves neither
         with upload, st.popover("Upload a file", icon=":material/upload:", width="stretch"):
             refused = self._upload(option)
         if refused:
@@ -194,7 +194,7 @@ class _Form:
         return True
 
     def _upload(self, option: Option) -> str:
-        """Takes a file, once, and chooses it; why its loader refuses it, in which case it is not stored."""
+        """Stores and chooses an uploaded file; returns why its loader rejects it, else ""."""
         name, store = self._name(option), st.session_state.setdefault(_STORE, {})
         st.caption(f"Expected: {option.accepts}.")
         found = st.file_uploader(
@@ -213,7 +213,7 @@ class _Form:
 
 
 def remembered(name: str, options: Sequence[Any], default: Any = None) -> str:  # noqa: ANN401 - what a widget holds
-    """The key of a widget whose value outlives its page; a value that is no option any more becomes the first one."""
+    """The key of a widget whose value is kept when the page changes; an invalid value becomes the first option."""
     store: dict[str, Any] = st.session_state.setdefault(_STORE, {})
     key = f"evaluate_{name}"
     current = st.session_state.get(key, store.get(name, default))
@@ -221,11 +221,11 @@ def remembered(name: str, options: Sequence[Any], default: Any = None) -> str:  
     return key
 
 
-# What can be offered; slow looks are cached ---------------------------------------------------------------------------
+# What can be offered; slow look-ups are cached ------------------------------------------------------------------------
 
 
 def files_for(option: Option, paths: Paths) -> tuple[OfferedFile, ...]:
-    """Those that come with ragqa, those of the data folder, those that were uploaded."""
+    """The bundled files, the files of the data folder, and uploaded files."""
     uploaded = [
         OfferedFile(file.path, f"uploaded: {re.sub(r'^[0-9a-f]{10}-', '', file.label)}")
         for file in offered_files(option, _uploads(paths))
@@ -238,8 +238,8 @@ def _uploads(paths: Paths) -> Path:
 
 
 def keep_upload(option: Option, name: str, content: bytes, paths: Paths) -> Path:
-    """The uploaded file on disk, after its loader read it. Raises CorpusError where it is something else, and stores
-    nothing then, RecordError where it cannot be stored.
+    """Stores an uploaded file and returns its path. Raises CorpusError (and stores nothing) where its loader rejects
+    it, RecordError where it cannot be stored.
     """
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(name).name)[-80:].lstrip(".-") or "questions.json"
     folder = _uploads(paths)
@@ -257,7 +257,7 @@ def keep_upload(option: Option, name: str, content: bytes, paths: Paths) -> Path
 
 
 def count_of(benchmark: Benchmark, option: Option, path: Path) -> int:
-    """How many items the file holds, as its loader reads it, which happens again only where the file changed.
+    """The number of items in the file by its loader, which reads it again only where it has changed.
 
     Raises CorpusError.
     """
@@ -271,7 +271,7 @@ def _count(benchmark: str, option: str, path: Path, stamp: int, _counts: Callabl
 
 
 def fitting_indexes(benchmark: Benchmark, path: Path | None, paths: Paths) -> tuple[str, ...]:
-    """The indexes that hold what the questions of this file are about; every index where the benchmark takes any."""
+    """The indexes that fit the questions of this file; every index where the benchmark accepts any."""
     names = resources.index_names(paths)
     if path is None or benchmark.fits is None:
         return tuple(names)
@@ -291,7 +291,7 @@ def _fits(
 
 
 def presets_for(option: Option, indexes: Sequence[str], paths: Paths) -> tuple[str, ...]:
-    """The names of presets that the option allows and whose rankings all indexes have; none of one yet to be built."""
+    """The presets that the option allows and whose rankings all indexes have; none if an index is not built yet."""
     if not set(indexes) <= set(resources.index_names(paths)):
         return ()
     known = [resources.rankings_of(index, paths) for index in indexes]
@@ -305,7 +305,7 @@ def presets_for(option: Option, indexes: Sequence[str], paths: Paths) -> tuple[s
 
 
 def generators() -> list[str]:
-    """Who can write answers here, the default first: those that ask a language model only where there is one."""
+    """The usable generators, the default first; those that need a language model only where there is one."""
     first = Config.from_env({}).generation.generator
     names = [part.name for part in registry.parts(registry.GENERATORS) if part.is_name and part.name != "none"]
     usable = [name for name in names if has_llm() or not registry.needs_language_model(name)]
@@ -313,7 +313,7 @@ def generators() -> list[str]:
 
 
 def new_index_name(wanted: str, taken: Sequence[str]) -> str:
-    """``wanted``, or with a number behind it where that name is another corpus's."""
+    """``wanted``, with a number after it where that name is taken."""
     names = (wanted, *(f"{wanted}-{n}" for n in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)
 

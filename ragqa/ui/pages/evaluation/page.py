@@ -1,4 +1,4 @@
-"""The page where a benchmark is chosen, run, watched, looked into and taken away."""
+"""The page Benchmarks: choose and run a benchmark, follow it, and view or download its results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PROBLEM = "evaluation_problem"
 
 @shared()
 def all_runs(paths: Paths) -> EvaluationRuns:
-    """The evaluations of this home, shared by every session."""
+    """The evaluations of this RAGQA_HOME, shared by all sessions."""
     return EvaluationRuns(paths, offered())
 
 
@@ -42,7 +42,7 @@ def offered() -> Mapping[str, Benchmark]:
 
 
 def evaluation_page() -> None:
-    """Draws the page. ``?run=ID`` shows that run, two compares them; one under way is found again without it."""
+    """Draws the page. ``?run=ID`` shows that run, two of them are compared; a running one is shown without it."""
     st.html(resources.style())
     st.title("Benchmarks")
     paths = Paths.from_env()
@@ -57,7 +57,7 @@ def evaluation_page() -> None:
     st.caption(benchmark.description)
     settings = settings_form(benchmark, paths)
     _run_button(benchmark, settings, runs)
-    with st.container():  # always there, so that a message here moves nothing below
+    with st.container():  # always drawn, so that a message does not move anything below
         problem = st.session_state.pop(_PROBLEM, "")
         if problem:
             st.html(notice_html(problem, "bad"))
@@ -70,7 +70,7 @@ def evaluation_page() -> None:
 
 
 def _follow_link(runs: EvaluationRuns) -> None:
-    """Takes over the run that the address names, once; else the one that is under way."""
+    """Shows the run of the address (once for each address), else the one that is running."""
     linked = st.query_params.get("run")
     shown = st.session_state.setdefault(_SHOWN, {})
     if linked and st.session_state.get(_LINKED) != linked:
@@ -123,7 +123,7 @@ def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: 
 
 
 def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: EvaluationRuns, *, restart: bool = False) -> None:
-    """Starts the run and puts it into the address, so that it can be found again and shared."""
+    """Starts the run and puts its id into the address, so that it can be found again and shared."""
     try:
         with access.gate().doing(Act.EVALUATION, benchmark=benchmark.name):
             started = runs.start(benchmark.name, settings, restart=restart)
@@ -135,7 +135,7 @@ def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: EvaluationRu
 
 
 def _address(run_id: str) -> None:
-    """Names this run in the address, or none."""
+    """Puts this run into the address, or removes it."""
     st.session_state[_LINKED] = run_id
     if run_id:
         st.query_params["run"] = run_id
@@ -160,7 +160,7 @@ def _show(run_id: str, benchmark: Benchmark, runs: EvaluationRuns, paths: Paths)
 
 
 def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: EvaluationRuns) -> None:
-    """What became of the run, and the buttons that continue it or begin it anew."""
+    """How the run ended, and buttons that continue it or start it again."""
     if view.error:
         st.html(notice_html(view.error, "bad" if view.phase != "Interrupted" else "mixed"))
     elif view.stopped:
@@ -182,7 +182,7 @@ def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: Evalua
 
 
 def _draw_two(run_ids: list[str], runs: EvaluationRuns) -> None:
-    """Two runs of one benchmark side by side: what differs, and which questions turned."""
+    """Two runs of one benchmark side by side, and the questions whose result turned."""
     st.html('<a class="rq-read" href="evaluate" target="_self">All benchmarks</a>')
     try:
         a, b = map(runs.view, run_ids)

@@ -1,4 +1,4 @@
-"""Values of an evaluation -> HTML. Pure; every text is escaped, whatever benchmark, file or model it came from."""
+"""Values of an evaluation -> HTML. Pure; every text of a benchmark, file or model is escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEMPLATES: Final = Templates("evaluation.html")
 
 
 def duration_words(seconds: float) -> str:
-    """``"about 3 min"``: no more exact than an estimate is."""
+    """An estimated time in words, such as ``"about 3 min"``."""
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"
     return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
@@ -30,51 +30,51 @@ def figures_html(figures: Sequence[Figure]) -> str:
 
 
 def run_head_html(benchmark: Benchmark, settings: Settings, letter: str = "") -> str:
-    """Which run this is; ``letter`` stands before it where there are two."""
+    """The title and settings of a run; ``letter`` marks one of two."""
     return _TEMPLATES.run_head(benchmark, benchmark.words(settings), letter)
 
 
 def steps_html(row: Row) -> str:
-    """How the answer or the ranking came about, a line each."""
+    """The steps that led to the answer or ranking, one per line."""
     return _TEMPLATES.steps(row)
 
 
 def latest_html(rows: Sequence[Row], columns: Sequence[Column], benchmark: Benchmark) -> str:
-    """The questions done last, newest first, while others are under way."""
+    """The latest completed questions, newest first, while others are running."""
     return _TEMPLATES.latest(list(rows), columns, benchmark)
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """This run's lines, marked as such, and others; a table that scrolls in itself."""
+    """A table with marked lines of this run beside others; it scrolls on its own."""
     return _TEMPLATES.comparison(comparison, any(line.origin for line in comparison.lines))
 
 
 def question_head_html(row: Row, columns: Sequence[Column], benchmark: Benchmark) -> str:
-    """The question, whether it is right and what that means, and its values."""
+    """The question, whether its result is right and what that means, and its values."""
     return _TEMPLATES.question_head(row, columns, benchmark)
 
 
 def hits_html(row: Row, passages: Mapping[str, Passage | None]) -> str:
-    """What was found, best first, gold marked; each opens its text. Then the gold that is not among it."""
+    """The passages found, best first, with gold marked; each opens its text. Then the missed gold passages."""
     found = {name for hit in row.hits if hit.is_gold for name in (hit.passage_id, hit.document_id)}
     return _TEMPLATES.hits(row, passages, [name for name in row.gold if name not in found])
 
 
 def answer_html(answer: str, sentences: Sequence[CheckedSentence]) -> str:
-    """The answer's sentences with their verdicts, E, C and citations; its text alone where it was not scored."""
+    """The answer's sentences with verdicts, E, C and citations; only its text where it was not scored."""
     return _TEMPLATES.answer(answer, sentences, VERDICT_CLASS)
 
 
 def matches_html(row: Row) -> str:
-    """The reference's strings, each with whether it stands in the answer."""
+    """The strings of the reference, and whether the answer contains each."""
     return _TEMPLATES.matches(row)
 
 
 def turned_html(pairs: Sequence[Pair], benchmark: Benchmark) -> str:
-    """Questions that are right in one of two runs only."""
+    """Questions that are right in only one of two runs."""
     return _TEMPLATES.turned(pairs, benchmark)
 
 
 def runs_html(runs: Sequence[RunSummary]) -> str:
-    """Earlier runs as a table; each links to its results, two that are ticked are compared."""
+    """Earlier runs as a table; each links to its results, and two ticked ones are compared."""
     return _TEMPLATES.runs(runs, _STATES)

@@ -1,4 +1,4 @@
-"""One run on the page: how far it is, its figures beside published ones, every question, one question, its files."""
+"""One run on the page: progress, figures beside published ones, all questions, one question, files."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from ragqa.ui.pages.evaluation.runs import BackgroundRun, EvaluationView
 from ragqa.ui.state import resources
 
 LATEST: Final = 5
-OPENED: Final = "evaluation_opened"  # plain key: the number of the question that is open, by run
-LISTED: Final = 500  # questions in the list that opens one; the table has all
+OPENED: Final = "evaluation_opened"  # plain session key: the number of the open question, by run
+LISTED: Final = 500  # questions in the selection list; the table has all
 TABLE_HEIGHT: Final = 400  # pixels
 ALL, WRONG, RIGHT = "all", "wrong", "right"
 
 
 def draw_progress(run: BackgroundRun) -> None:
-    """Redrawn while the run is under way; asks for the whole page when it has ended."""
+    """Draws the progress while the run is running; reruns the whole page when it has ended."""
     view = run.view
     if not view.running:
         st.rerun()
@@ -58,7 +58,7 @@ def draw_progress(run: BackgroundRun) -> None:
 
 
 def draw_results(run_id: str, benchmark: Benchmark, view: EvaluationView, folder: Path, paths: Paths) -> None:
-    """Everything of a run that has ended."""
+    """Draws the results of a run that has ended."""
     if view.report.notes:
         st.html(notice_html("\n".join(view.report.notes)))
     if view.report.figures:
@@ -71,7 +71,7 @@ def draw_results(run_id: str, benchmark: Benchmark, view: EvaluationView, folder
 
 
 def draw_comparisons(report: Report, heading: str = "Side by side") -> None:
-    """The tables of a report, each under its title where it has one."""
+    """The tables of a report, each under its title if it has one."""
     if report.comparisons:
         st.subheader(heading, anchor="published")
     for comparison in report.comparisons:
@@ -95,7 +95,7 @@ def _questions(run_id: str, benchmark: Benchmark, view: EvaluationView, paths: P
     words = middle.text_input("Question contains", key=f"evaluate_words_{run_id}")
     rows = [row for row in view.rows if _is_shown(row, shown, words)]
     if not rows:
-        st.html(notice_html("No question is like that."))
+        st.html(notice_html("No question matches."))
         return
     _table(run_id, view, rows, f"{shown}_{words}")
     opened = _opened(run_id, rows)
@@ -109,13 +109,13 @@ def _is_shown(row: Row, shown: str, words: str) -> bool:
 
 
 def _table(run_id: str, view: EvaluationView, rows: list[Row], part: str) -> None:
-    """The questions; a click on a heading sorts, one beside a row opens it."""
+    """The table of questions; a click on a heading sorts it, ticking a row opens its question."""
     marks = {True: "✓", False: "✗", None: ""}
     frame = pd.DataFrame(
         {
             "#": [row.number for row in rows],
             **({"": [marks[row.right] for row in rows]} if any(row.right is not None for row in rows) else {}),
-            "question": [cell(row.question) for row in rows],  # the table can be taken away as CSV
+            "question": [cell(row.question) for row in rows],  # escaped, because the table can be saved as CSV
             **{column.heading: [row.values.get(column.key) for row in rows] for column in view.report.columns},
         }
     )
@@ -148,7 +148,7 @@ def _open(run_id: str, number: int | None) -> None:
 
 
 def _opened(run_id: str, rows: list[Row]) -> Row | None:
-    """The question that is open, by the list, the table, or the buttons beside it."""
+    """The open question, chosen by the list, the table or the buttons."""
     by_number = {row.number: row for row in rows}
     known = st.session_state.setdefault(OPENED, {})
     listed = list(by_number)[:LISTED]
@@ -190,7 +190,7 @@ def _step(run_id: str, order: list[int], place: int, by: int) -> None:
 
 
 def _one(benchmark: Benchmark, view: EvaluationView, row: Row, paths: Paths) -> None:
-    """One question: what was found, what was answered, what matched."""
+    """One question: answer, reference, passages and steps."""
     indexes = [view.settings.get(option.name) for option in benchmark.options if option.kind == "index"]
     index = next(filter(None, indexes), "")
     with st.container(border=True):
@@ -209,7 +209,7 @@ def _one(benchmark: Benchmark, view: EvaluationView, row: Row, paths: Paths) -> 
 
 
 def _passages(row: Row, index: str, paths: Paths) -> dict[str, Passage | None]:
-    """The texts of hits and gold by id, where the index still has them."""
+    """The passages of hits and gold by id, where the index still has them."""
     corpus = resources.corpus_or_none(index, paths) if index else None
     if corpus is None:
         return {}

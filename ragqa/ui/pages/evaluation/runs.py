@@ -1,15 +1,15 @@
-"""Evaluations in the background, one at a time, and those that earlier sessions left on disk.
+"""Evaluations in the background, one at a time, and earlier ones on disk.
 
 ::
 
     RAGQA_HOME/evaluations/
     ├── RUN_ID/
-    │   ├── request.json   what was asked, and how far it came
-    │   ├── view.json      what the page shows, written when a run ends, however it ends
-    │   └── …              the folder of the run: run.json, journal.jsonl and what can be downloaded
-    └── uploads/           question files that somebody uploaded, named by their content
+    │   ├── request.json   the settings of the run, and its progress
+    │   ├── view.json      the content of the page, written when a run ends for any reason
+    │   └── …              files of the run itself: run.json, journal.jsonl and downloads
+    └── uploads/           uploaded question files, named by their content
 
-An item is in the journal before the page shows it: after Stop, a crash or `kill -9` the same run continues there.
+An item is in the journal before the page shows it, so that the run can continue after Stop, a crash or `kill -9`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ REQUEST, VIEW = "request.json", "view.json"
 
 @dataclass(frozen=True, slots=True)
 class EvaluationView:
-    """Everything shown of one evaluation; plain values that a file can hold, empty until they are known.
+    """Everything that is shown of one evaluation, as plain values that can be stored; empty until known.
 
-    ``failed`` is how many items got no solution or no score, ``error`` says why the run ended early.
+    ``failed`` counts items without a solution or a score, ``error`` says why the run ended early.
     """
 
     benchmark: str
@@ -64,12 +64,12 @@ class EvaluationView:
 
     @property
     def n_restored(self) -> int:
-        """How many of the rows were read back from an earlier run."""
+        """The number of rows that were restored from an earlier run."""
         return sum(row.restored for row in self.rows)
 
     @property
     def complete(self) -> bool:
-        """Whether every item that was asked for is done."""
+        """Whether every requested item is done."""
         return not (self.running or self.error or self.failed) and self.done >= self.total > 0
 
 
@@ -88,12 +88,12 @@ class RunSummary:
 
 
 class BackgroundRun(Job[EvaluationView]):
-    """One evaluation under way; stopped, it ends after the items under way, and what is done is stored."""
+    """A running evaluation. When stopped, it ends after the items in progress; completed items are stored."""
 
     def __init__(
         self, run_id: str, benchmark: Benchmark, settings: Settings, folder: Path, paths: Paths, *, restart: bool
     ) -> None:
-        """Starts at once."""
+        """Starts the run at once."""
         super().__init__(
             EvaluationView(benchmark.name, settings), "evaluation", "what was done is stored: continue the run"
         )
@@ -101,11 +101,11 @@ class BackgroundRun(Job[EvaluationView]):
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._paths, self._restart = paths, restart
         self._load = access.bound(resources.pipeline)
-        _write_request(folder, self.view, self.started, "interrupted")  # what is true if nobody writes again
+        _write_request(folder, self.view, self.started, "interrupted")  # the right state if the process is killed
         self.start()
 
     def work(self) -> None:
-        """Evaluates to the end or until it is stopped."""
+        """Evaluates until it is complete or stopped."""
         settings, stop = self.view.settings, Stop(self.stopped)
         steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
         with sharing(self._load), closing(steps):  # type: ignore[type-var]
@@ -118,11 +118,11 @@ class BackgroundRun(Job[EvaluationView]):
         self._end(replace(last, phase="Stopped" if stopped else "Done", stopped=stopped))
 
     def failed(self, words: str, error: RagqaError | None) -> None:
-        """What was done is stored beside these words."""
+        """Ends the run with this error; completed items stay stored."""
         self._end(replace(self.view, phase="Ended early", error=words))
 
     def _end(self, view: EvaluationView) -> None:
-        """On disk first, so that who sees the run ended finds it there."""
+        """Stores the view before it is shown as ended, so that it can always be found on disk."""
         view = replace(view, running=False, seconds_left=None)
         try:
             with translated(self.folder):
@@ -135,7 +135,7 @@ class BackgroundRun(Job[EvaluationView]):
 
 
 def _after(view: EvaluationView, step: RunProgress) -> EvaluationView:
-    """The view after this step of the run; the report's data are in its own file, not in the view's."""
+    """The view after this step of the run; the report's data are in a separate file."""
     report = replace(step.report, columns=step.report.columns or view.report.columns, data={})
     return replace(
         view,
@@ -150,7 +150,7 @@ def _after(view: EvaluationView, step: RunProgress) -> EvaluationView:
 
 
 class EvaluationRuns:
-    """The evaluations of one home: at most one under way, any number on disk. Sessions share it."""
+    """The evaluations of one RAGQA_HOME: at most one running, any number on disk. Sessions share it."""
 
     def __init__(self, paths: Paths, benchmarks: Mapping[str, Benchmark]) -> None:
         self.folder = paths.home / "evaluations"
@@ -160,18 +160,18 @@ class EvaluationRuns:
 
     @property
     def current(self) -> BackgroundRun | None:
-        """The run under way."""
+        """The running evaluation, or None."""
         latest = self._latest
         return latest if latest and latest.view.running else None
 
     def start(self, name: str, settings: Settings, *, restart: bool = False) -> BackgroundRun:
-        """Starts or continues the run of this benchmark with these settings; ``restart`` throws away what it has done.
+        """Starts or continues the run of this benchmark with these settings; ``restart`` deletes what it has done.
 
-        Raises ConfigError while another one is under way, CorpusError where a file is gone, RecordError where nothing
-        can be stored.
+        Raises ConfigError while another one is running, CorpusError where a file is gone, RecordError where it cannot
+        be stored.
         """
         benchmark = self._benchmarks[name]
-        plain: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))  # as it reads back
+        plain: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))  # as it is read from the file
         run_id = benchmark.run_id(plain)
         with self._lock:
             if self.current:
@@ -187,11 +187,11 @@ class EvaluationRuns:
             return self._latest
 
     def live(self, run_id: str) -> BackgroundRun | None:
-        """The run of this id where it is the latest of this process, ended or not."""
+        """The run with this id if it is the latest of this process, ended or not."""
         return self._latest if self._latest and self._latest.run_id == run_id else None
 
     def view(self, run_id: str) -> EvaluationView:
-        """What is known of this run; of one that was killed only what was asked. Raises RecordError."""
+        """The view of this run; a killed one has only its settings. Raises RecordError."""
         live = self.live(run_id)
         if live:
             return live.view
@@ -210,7 +210,7 @@ class EvaluationRuns:
         return view_from_json(text, VIEW)
 
     def list(self) -> tuple[RunSummary, ...]:
-        """Every run, newest first; folders that are none are passed over."""
+        """Every run, newest first; other folders are skipped."""
         found = []
         for file in self.folder.glob(f"*/{REQUEST}"):
             asked = self._asked(file.parent)
@@ -227,7 +227,7 @@ class EvaluationRuns:
         return RunSummary(run_id, benchmark.title, words, asked["started"], state, done, total, headline)
 
     def _asked(self, folder: Path) -> dict[str, Any] | None:
-        """What `_write_request` wrote; None for anything else."""
+        """Reads what `_write_request` wrote; None for anything else."""
         try:
             found = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
             texts = [found[key] for key in ("benchmark", "started", "state", "headline")]
@@ -245,7 +245,7 @@ def view_to_json(view: EvaluationView) -> str:
 
 
 def view_from_json(text: str, name: str) -> EvaluationView:
-    """The view in this text, ``name`` being the file. Raises RecordError where it is something else."""
+    """The view in this text of the file ``name``. Raises RecordError where it is invalid."""
     try:
         found: EvaluationView = _adapter().validate_json(text)
     except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
@@ -255,7 +255,7 @@ def view_from_json(text: str, name: str) -> EvaluationView:
 
 
 @cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads a view
+def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where a view is read
     from pydantic import TypeAdapter
 
     return TypeAdapter(EvaluationView)
