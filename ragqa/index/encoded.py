@@ -95,7 +95,7 @@ def _encode(
     stage: str,
     known: KnownVectors | None,
 ) -> Generator[BuildProgress, None, VectorFile]:
-    """The vectors of the distinct texts, those of the passages ``firsts``; resumes after those that the journal records.
+    """The vectors of the distinct texts, which the passages ``firsts`` have; resumes where the journal ends.
 
     If FAISS cannot make this ``kind`` of index for these vectors, it raises after the first batch.
     """

@@ -45,7 +45,7 @@ def check_name(name: str) -> None:
 
 
 def index_names(indexes: Path) -> list[str]:
-    """The sorted names of the indexes in this folder and `behind` it, damaged ones included; empty if there is no folder."""
+    """The sorted names of the indexes in this folder and `behind` it, damaged ones included."""
     folders = [folder for folder in (indexes, behind(indexes)) if folder and folder.is_dir()]
     paths = [path for folder in folders for path in folder.iterdir()]
     found = {path.name.removeprefix(".old-") for path in paths if _holds_index_files(path)}
