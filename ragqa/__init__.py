@@ -1,7 +1,7 @@
 """ragqa: answers to regulatory and encyclopedic questions that prove themselves, sentence by sentence.
 
 Reading order: README, then `ragqa.pipeline`, then `ragqa.types`, then the stage you care about. Importing this package
-loads neither torch nor streamlit; names below are resolved on first use.
+loads neither torch nor streamlit: the names below are resolved on first use.
 """
 
 from __future__ import annotations

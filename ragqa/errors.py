@@ -1,4 +1,6 @@
-"""Every error ragqa raises on purpose, as one tree. A message says what was expected, what was found, what to do next.
+"""The tree of all errors that ragqa raises on purpose.
+
+Each message says what was expected, what was found and what to do next.
 
 ::
 
@@ -17,6 +19,7 @@
     │   └── RefusedError
     ├── ScoringError
     ├── RecordError
+    ├── BusyError
     └── AccessError
 """
 
@@ -24,19 +27,19 @@ from __future__ import annotations
 
 
 class RagqaError(Exception):
-    """Base of all; its text is written for the person at the page or the terminal and is shown to them as it is."""
+    """Base class of all errors. Its text is written for users; the page and the terminal show it unchanged."""
 
 
 class ConfigError(RagqaError):
-    """A setting is out of its range or unknown. Shown beside the settings, or by the command line with exit code 2."""
+    """A setting is unknown or out of range. The page shows it beside the settings; a command ends with exit code 2."""
 
 
 class QuestionError(RagqaError):
-    """The question is empty or too long. Shown under the question box; what was typed stays there."""
+    """The question is empty or too long. Shown under the question box, which keeps the typed text."""
 
 
 class CorpusError(RagqaError):
-    """A source folder or file cannot be read as the corpus it is said to be. Shown to whoever builds an index."""
+    """A source folder or file cannot be read in the stated corpus format. Shown to whoever builds an index."""
 
 
 class IndexingError(RagqaError):
@@ -44,27 +47,27 @@ class IndexingError(RagqaError):
 
 
 class IndexNotFoundError(IndexingError):
-    """No index of that name. Shown with the names there are."""
+    """No index has this name. Shown with the names of the existing indexes."""
 
 
 class IndexMismatchError(IndexingError):
-    """An index on disk is half-written, tampered with, or made by another model. Shown with what to run."""
+    """An index on disk is incomplete, altered, or built with another model. Shown with the command that repairs it."""
 
 
 class IndexLockedError(IndexingError):
-    """Another process is building this index. Shown with its process id."""
+    """Another process is building this index. Shown with the id of that process."""
 
 
 class ModelError(RagqaError):
-    """A model's files are missing, altered or not what its name says. Shown with the embedded alternative."""
+    """A model's files are missing, altered or of another kind of model. Shown with the bundled alternative."""
 
 
 class GenerationError(RagqaError):
-    """No answer could be written. Shown in the answer's place; passages already shown stay."""
+    """No answer could be written. Shown in place of the answer; the passages stay visible."""
 
 
 class RateLimitedError(GenerationError):
-    """The server asked to slow down and still did so after the retries."""
+    """The server still reported too many requests after all retries."""
 
 
 class TimedOutError(GenerationError):
@@ -72,11 +75,11 @@ class TimedOutError(GenerationError):
 
 
 class RefusedError(GenerationError):
-    """The server refused the request: key, model name or content."""
+    """The server refused the request because of its key, model name or content."""
 
 
 class ScoringError(RagqaError):
-    """RePASs could not be computed. Shown beside the answer, which stays."""
+    """RePASs could not be computed. Shown beside the answer, which stays visible."""
 
 
 class RecordError(RagqaError):
@@ -84,8 +87,8 @@ class RecordError(RagqaError):
 
 
 class BusyError(RagqaError):
-    """More is asked than the server takes at once, or it is being stopped. Shown in the place of the question's run."""
+    """The server runs as many questions as it can, or is shutting down. Shown in place of the run of the question."""
 
 
 class AccessError(RagqaError):
-    """Somebody who is signed in may not do this. Shown in its place; the refusal is in the audit log."""
+    """The signed-in user may not do this. Shown in place of the result; the refusal is written to the audit log."""

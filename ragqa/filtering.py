@@ -1,10 +1,10 @@
-"""A fused ranking -> what is kept, what ended the list, and for everything else the reason it fell. Pure.
+"""Splits a fused ranking into kept and dropped passages, with the reason for each. Pure.
 
-A rule says how many passages each of its limits keeps by itself; the list ends with the first of them. *Limits*:
-threshold, max drop and top-k (RIRAG 5.2, AUEB 4.1). *Expected F2*: from how relevance falls off each passage gets a
-probability of being relevant, and the list is cut where the F2 that these probabilities promise is highest (the plug-in
-rule of Ye et al. 2012, https://arxiv.org/abs/1206.4625). `RULES` has both by ``FilteringConfig.method``. A rule is
-changed here alone: the curve, the words beside the sliders, `ragqa tune` and records read what it gives.
+A filter rule has several limits. Each limit alone would keep some number of passages; the smallest number applies.
+The rule *limits* uses threshold, max drop and top-k (RIRAG 5.2, AUEB 4.1). The rule *expected F2* estimates from the
+relevances how probable it is that each passage is relevant, and cuts the list where expected F2 is highest (the plug-in
+rule of Ye et al. 2012, https://arxiv.org/abs/1206.4625). `RULES` maps ``FilteringConfig.method`` to a rule. A rule is
+defined only here: the curve, the text beside the sliders, `ragqa tune` and records use its results.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from typing import Final
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection, min_max_norm
 
-PAIRED: Final = 0.2  # how far below the threshold a passage may lie that is read with a kept one
+PAIRED: Final = 0.2  # a passage that is read with a kept passage may lie this far below the threshold
 CUT_WEIGHTS: Final = {"bias": -7.6, "relevance": 10.22, "others": -4.45, "lead": 2.83}  # `ragqa train cut`
-BEST: Final = 10  # passages whose relevances say how many of them answer
+BEST: Final = 10  # number of passages whose relevances expected F2 uses
 _BETA: Final = 2
 
 
 class Relevances(tuple[float, ...]):
-    """Relevances, descending and in [0, 1], with what limits look up in them, computed once for many filters."""
+    """Relevances in [0, 1], descending, with the values that limits look up, computed once for many filters."""
 
     @cached_property
     def negated(self) -> list[float]:
-        """Ascending."""
+        """The negated relevances, ascending, for binary search."""
         return [-value for value in self]
 
     @cached_property
     def steepest(self) -> list[float]:
-        """The largest fall to the second, to the second or third, ...: ascending."""
+        """The largest fall up to the second passage, up to the third, and so on: ascending."""
         return list(accumulate((before - after for before, after in pairwise(self)), max))
 
 
 class FilterRule(ABC):
-    """What ends a list of relevances, descending and in [0, 1]. Ranks count from 1; the best passage is always kept.
+    """A rule that cuts a descending list of relevances in [0, 1]. Ranks start at 1; the best passage is always kept.
 
-    ``keeps`` says how many each limit would keep by itself, at least 1 of any, by the setting of `FilteringConfig` that
-    it is; ``end`` is how many are kept.
+    ``keeps`` maps each limit, by its setting in `FilteringConfig`, to the number of passages that it would keep alone:
+    at least 1, unless the list is empty. ``end`` is the number of kept passages.
     """
 
     def __init__(self, relevances: Sequence[float], config: FilteringConfig, keeps: Mapping[str, int]) -> None:
@@ -54,19 +54,19 @@ class FilterRule(ABC):
 
     @abstractmethod
     def kept(self, rank: int) -> str:
-        """Why this one is kept."""
+        """Why the passage of this rank is kept."""
 
     @abstractmethod
     def dropped(self, rank: int) -> tuple[Drop, str]:
-        """Why this one, behind the end, is not."""
+        """Why the passage of this rank, beyond ``end``, is dropped."""
 
     def limit(self, setting: str) -> Limit:
-        """What this limit is called and why it keeps no more."""
+        """The name of this limit and the reason why it keeps no more passages."""
         words = f"there are {len(self.relevances)} candidates"
         return Limit(setting, "top-k", f"top {self.config.top_k}", words)
 
     def limits(self) -> tuple[Limit, ...]:
-        """Every limit, with what it does to this list; () of an empty one."""
+        """Every limit with its effect on this list; () for an empty list."""
         total = len(self.relevances)
         return tuple(
             replace(self.limit(name), keeps=count, ends=count == self.end < total)
@@ -75,13 +75,13 @@ class FilterRule(ABC):
         )
 
     def fall(self, rank: int) -> float:
-        """How far this one lies below the one before it; the first below 1."""
+        """How far this relevance lies below the previous one; for the first, below 1."""
         return (self.relevances[rank - 2] if rank > 1 else 1.0) - self.relevances[rank - 1]
 
 
 class LimitRule(FilterRule):
-    """A passage is kept while its relevance is at least the threshold, it lies less than max drop below the one before
-    (max drop 1: no such limit), and fewer than top-k are kept.
+    """Keeps passages while the relevance is at least the threshold, lies less than max drop below the previous one
+    (max drop 1 turns this limit off), and fewer than top-k passages are kept.
     """
 
     def __init__(self, relevances: Sequence[float], config: FilteringConfig) -> None:
@@ -127,7 +127,7 @@ class LimitRule(FilterRule):
 
 
 class CutRule(FilterRule):
-    """The passages up to where expected F2 is highest are kept, at most top-k and at most ten."""
+    """Keeps passages up to the rank where expected F2 is highest, at most top-k and at most ten."""
 
     def __init__(
         self, relevances: Sequence[float], config: FilteringConfig, weights: Mapping[str, float] = CUT_WEIGHTS
@@ -167,14 +167,14 @@ RULES: Final[dict[str, Callable[[Sequence[float], FilteringConfig], FilterRule]]
 
 
 def select(ranking: Ranking, config: FilteringConfig) -> Selection:
-    """The passages an answer may be written from, best first, what ended the list, and why every other hit fell.
+    """The kept passages, best first, the limits that ended the list, and the reason for each dropped passage.
 
     Scores are first re-normalised to [0, 1] over all hits. The best passage is always kept. An empty ranking gives an
-    empty selection. Kept and dropped together are the ranking, in its order, but for what is not in force on the day
-    that is asked about: it stands last.
+    empty selection. Kept and dropped passages together are the ranking, in its order, except that passages not in force
+    on the day of the question come last.
 
-    Pairs stay together: a passage among the best top-k that is to be read with a kept one (`ScorePart.via`) is kept as
-    well where its relevance is at least the threshold less `PAIRED`.
+    Pairs stay together: a passage among the best top-k that is read with a kept passage (`ScorePart.via`) is also kept
+    if its relevance is at least the threshold minus `PAIRED`.
     """
     if gone := [hit for hit in ranking.hits if config.in_force and not hit.passage.is_in_force(config.in_force)]:
         return _in_force(ranking, gone, config)
@@ -195,7 +195,7 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
 
 
 def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: FilteringConfig) -> Selection:
-    """The selection from what is in force on the day asked about; what is not stands behind all else, as dropped."""
+    """The selection from the passages in force on the day of the question; the others are dropped and come last."""
     standing = tuple(hit for hit in ranking.hits if hit not in gone)
     selection = select(replace(ranking, hits=standing), config)
     dropped = (
@@ -206,14 +206,14 @@ def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: Filtering
 
 
 def pairs(hits: Sequence[ScoredPassage]) -> dict[int, tuple[int, ...]]:
-    """For those of the hits that are to be read with others, by place from 0, the places of these."""
+    """For each hit that is read with other hits: its place, from 0, and the places of those hits."""
     place = {hit.passage.passage_id: n for n, hit in enumerate(hits)}
     several = {n: tuple(place[part.via] for part in hit.parts if part.via in place) for n, hit in enumerate(hits)}
     return {n: others for n, others in several.items() if others}
 
 
 def kept_places(rule: FilterRule, paired: Mapping[int, Collection[int]]) -> list[int]:
-    """The places, from 0, of all that is kept under this rule, what is read with it (see `pairs`) included."""
+    """The places, from 0, of the passages kept under this rule and of those read with them (see `pairs`)."""
     lowest = rule.config.threshold - PAIRED
     joined = (
         n
@@ -224,10 +224,10 @@ def kept_places(rule: FilterRule, paired: Mapping[int, Collection[int]]) -> list
 
 
 def features(relevances: Sequence[float]) -> list[dict[str, float]]:
-    """What `CUT_WEIGHTS` weigh of each of the best ten relevances, in [0, 1] and descending.
+    """The features that `CUT_WEIGHTS` weigh, for each of the best ten relevances, in [0, 1] and descending.
 
-    Its own, the mean of those of the second to the tenth, and how far the first lies above the second (1: there is no
-    second).
+    They are the relevance itself, the mean of the second to the tenth relevance, and how far the first relevance lies
+    above the second (1 if there is no second).
     """
     rest = relevances[1:BEST]
     others = math.fsum(rest) / len(rest) if rest else 0.0
@@ -236,26 +236,26 @@ def features(relevances: Sequence[float]) -> list[dict[str, float]]:
 
 
 def probabilities(relevances: Sequence[float], weights: Mapping[str, float] = CUT_WEIGHTS) -> list[float]:
-    """How likely each of the best ten passages is to be relevant, by their descending relevances in [0, 1]."""
+    """The probability that each of the best ten passages is relevant, from descending relevances in [0, 1]."""
     rows = features(relevances)
     sums = (weights["bias"] + math.fsum(weights[name] * row[name] for name in row) for row in rows)
     return [1 / (1 + math.exp(-total)) for total in sums]
 
 
 def expected_f2(likely: Sequence[float]) -> list[float]:
-    """The F2 that keeping the first, the first two, ... promises, where at least one passage is relevant."""
+    """The expected F2 of keeping the first passage, the first two, and so on, if at least one passage is relevant."""
     wanted = max(1.0, math.fsum(likely))
     sums = (math.fsum(likely[:count]) for count in range(1, len(likely) + 1))
     return [(1 + _BETA**2) * right / (_BETA**2 * wanted + count) for count, right in enumerate(sums, start=1)]
 
 
 def _highest(promised: Sequence[float]) -> int:
-    """After how many this is highest, the first of equals; 0 of none."""
+    """The number of passages with the highest expected F2, the smallest at a tie; 0 for an empty list."""
     return promised.index(max(promised)) + 1 if promised else 0
 
 
 def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:
-    """The selection with these of the dropped passages kept as well, in their places in the ranking."""
+    """The selection with these dropped passages kept as well, in their places in the ranking."""
     added = [
         replace(
             other, drop=None, explanation=f"kept: it holds a sentence of the answer; by the filter {other.explanation}"

@@ -1,4 +1,4 @@
-"""Rankings of several retrievers, and a reranker's scores, -> one ranking. Pure functions, in the literature's terms.
+"""Fuses the rankings of several retrievers, and a reranker's scores, into one ranking. Pure functions.
 
 Sources: RIRAG A.7 and equation 5 (convex combination of min-max normalised scores), AUEB equation 1 (any number of
 rankings), AUEB 3 (reranking the best 50), Cormack et al. 2009 (reciprocal rank fusion, k = 60).
@@ -15,16 +15,17 @@ from ragqa.settings.config import FusionConfig, RerankingConfig
 from ragqa.types import BY_NUMBER, Passage, Ranking, ScoredPassage, ScorePart, min_max_norm
 
 RRF_K = 60
-_STEP = 1e-6  # of score, between such hits
+_STEP = 1e-6  # score difference between hits that the question names by number
 
 
 def fuse(rankings: Sequence[Ranking], config: FusionConfig) -> Ranking:
-    """One ranking named ``"fused"`` whose hits carry what each retriever contributed.
+    """One ranking named ``"fused"``; each hit has the contribution of each retriever.
 
     ``wsum``: ``sum_i w_i * s_i(p)``, ``s_i`` min-max normalised over retriever i's own hits (or its ranking's bounds),
-    0 where it did not return p. ``rrf``: ``sum_i 1 / (60 + rank_i(p))``, ranks from 1, over the retrievers of a weight
-    above 0, all alike. A passage that only retrievers of weight 0 returned is left out, and so is one that was only
-    rescored, unless nothing else has a weight. Ties are ordered by passage_id. Scores lie in [0, 1] under ``wsum``.
+    0 if it did not return p. ``rrf``: ``sum_i 1 / (60 + rank_i(p))``, ranks from 1, over the retrievers with a weight
+    above 0, which all count the same. A passage that only retrievers of weight 0 returned is left out. So is a passage
+    that was only rescored (``Ranking.finds``), unless only such rankings have a weight. Ties are ordered by passage_id.
+    Scores lie in [0, 1] under ``wsum``.
     """
     columns = [_parts(ranking, config) for ranking in rankings]
     passages = _members(rankings, config)
@@ -39,14 +40,15 @@ def fuse(rankings: Sequence[Ranking], config: FusionConfig) -> Ranking:
 
 
 def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig) -> Ranking:
-    """One ranking named ``"reranked"`` whose hits carry, beside fusion's parts, what the reranker made of them.
+    """One ranking named ``"reranked"``; each hit has the contributions of fusion and of the reranker.
 
-    ``scores`` are the reranker's raw ones by passage_id. With ``w`` the weight, ``f`` the fused score min-max
-    normalised over all hits (what filtering calls relevance) and ``r`` the reranker's score min-max normalised over
-    those of the best ``depth`` hits that have one: ``w * r + (1 - w) * f``. Every other hit has ``(1 - w) * f``, so
-    those beyond ``depth`` keep their order below. Ties: read ones first, then the order before. Scores lie in [0, 1].
+    ``scores`` are the reranker's raw scores by passage_id. Let ``w`` be the weight, ``f`` the fused score min-max
+    normalised over all hits (the relevance of filtering) and ``r`` the reranker's score min-max normalised over the
+    scored hits among the best ``depth``. Such a hit gets ``w * r + (1 - w) * f``. Every other hit gets ``(1 - w) * f``,
+    so the hits beyond ``depth`` keep their order. At a tie, scored hits come first, then the order before reranking
+    holds. Scores lie in [0, 1].
 
-    Raises ModelError where a score is not finite.
+    Raises ModelError if a score is not finite.
     """
     read = [hit for hit in fused.hits[: config.depth] if hit.passage.passage_id in scores]
     raw = [scores[hit.passage.passage_id] for hit in read]
@@ -76,7 +78,7 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
 
 
 def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:
-    """The ranking with these passages first, in their order, each with the note `BY_NUMBER`."""
+    """The ranking with these passages first, in the given order, each with the note `BY_NUMBER`."""
     hits = {hit.passage.passage_id: hit for hit in ranking.hits}
     highest = ranking.hits[0].score if ranking.hits else 1.0
     for place, passage in enumerate(passages):
@@ -86,7 +88,7 @@ def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:
 
 
 def reranker_scores(reranked: Ranking) -> dict[str, float]:
-    """The raw scores `rerank` was given for the passages it counts as read, the best fused passage first."""
+    """The reranker's raw scores that `rerank` used, by passage_id, in the order of the fused ranking."""
     by_rank_before = sorted((hit for hit in reranked.hits if hit.reranking), key=lambda hit: hit.reranking[0].rank or 0)
     raw = {hit.passage.passage_id: hit.reranking[1].raw for hit in by_rank_before}
     return {name: score for name, score in raw.items() if score is not None}
@@ -100,7 +102,7 @@ def _members(rankings: Sequence[Ranking], config: FusionConfig) -> dict[str, Pas
 
 
 def _parts(ranking: Ranking, config: FusionConfig) -> Mapping[str, ScorePart]:
-    """What this retriever contributes to each of its hits, by passage id."""
+    """The contribution of this retriever by passage_id. Raises IndexingError if a score is not finite."""
     for hit in ranking.hits:
         if not math.isfinite(hit.score):
             raise IndexingError(

@@ -1,7 +1,7 @@
-"""Names to loaded objects: the encoder, RePASs' models, the reranker, models of further rankings, packages' retrievers.
+"""Loads the objects that settings name: encoder, RePASs models, reranker, models of further rankings, added retrievers.
 
-Heavy libraries (torch, OpenVINO, API clients) are imported by the engine that needs them, when it is made. Names that
-another package registered (`ragqa.plugins.registry`) are made by it.
+Heavy libraries (torch, OpenVINO, API clients) are imported only when an object that needs them is made. Names that
+another package registered (`ragqa.plugins.registry`) are made by that package.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from ragqa.types import ModelInfo
 if TYPE_CHECKING:
     from ragqa.index import Index
 
-VERIFIER = "verifier-minilm-l6"  # reads what verdicts rest on, where no other is named
-SELECTOR = "answers-minilm-l12"  # says which sentences answer
+VERIFIER = "verifier-minilm-l6"  # the default NLI model of the verdicts
+SELECTOR = "answers-minilm-l12"  # scores how well a sentence answers a question
 
 _logger = logging.getLogger(__name__)
 
@@ -48,26 +48,26 @@ class Models:
 
     encoder: Encoder
     entailment: NliModel
-    coverage: NliModel  # the same object as ``entailment`` where the same model does both
+    coverage: NliModel  # the same object as ``entailment`` if both settings name the same model
     obligations: ObligationClassifier
-    verdicts: NliModel | None = None  # reads what verdicts rest on; None: ``entailment`` does
-    reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
-    further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
-    sentences: Encoder | None = None  # compares sentences for the verdicts; None: they do without
-    selector: Selector | None = None  # says which sentences answer; None: how near they are to the question
+    verdicts: NliModel | None = None  # the NLI model of the verdicts; None: ``entailment``
+    reranker: Reranker | None = None  # None: the fused ranking is filtered without reranking
+    further: Mapping[str, Any] = field(default_factory=dict)  # models of the index's further rankings, by retriever
+    sentences: Encoder | None = None  # compares sentences for the verdicts; None: no such comparison
+    selector: Selector | None = None  # scores which sentences answer; None: similarity to the question is used
 
     @property
     def reader(self) -> NliModel:
-        """What reads the pairs that verdicts rest on."""
+        """The NLI model of the verdicts."""
         return self.verdicts or self.entailment
 
     def scorer(self, config: ScoringConfig) -> RepassScorer:
-        """What scores and judges by them; cheap."""
+        """A scorer that uses these models; cheap to make."""
         return RepassScorer(self.entailment, self.coverage, self.obligations, config, self.sentences, self.reader)
 
     @property
     def infos(self) -> dict[str, ModelInfo]:
-        """What a record says about them, by role."""
+        """The description of each model for a record, by role."""
         return ({"reranker": self.reranker.info} if self.reranker else {}) | {
             "encoder": self.encoder.info,
             "entailment": self.entailment.info,
@@ -81,11 +81,12 @@ class Models:
 
 
 def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None) -> Models:
-    """The models of these names, loaded and checked (seconds). Raises ModelError and, as `load_encoder`, ConfigError.
+    """The named models, loaded and checked; takes seconds. Raises ModelError, and ConfigError as `load_encoder` does.
 
-    NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
+    NLI results are cached in memory. If ``paths`` is given, NLI results and the vectors of an embedding server are also
+    cached on disk.
     """
-    with ThreadPoolExecutor(1, "ragqa-load") as beside:  # the largest model beside the others: OpenVINO holds no lock
+    with ThreadPoolExecutor(1, "ragqa-load") as beside:  # loads the largest model in parallel: OpenVINO frees the GIL
         selector = beside.submit(load_selector, scoring.precision)
         loaded = load_encoder(encoder, paths=paths)
         own = IndexingConfig().encoder
@@ -95,20 +96,20 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
 
 
 def load_selector(precision: Precision = "auto") -> Selector:
-    """What says which sentences answer. Raises ModelError."""
+    """The model that scores which sentences answer a question. Raises ModelError."""
     wait_passively()
     with untimed():
         return CrossEncoderReranker(SELECTOR, precision)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:
-    """The encoder of this name: a server's, or by OpenVINO where that covers it, else by sentence-transformers.
+    """The encoder of this name: on a server, in OpenVINO if it supports the model, else in sentence-transformers.
 
-    ``precision`` is that of passages; questions are always encoded in fp32, and so is all that OpenVINO does not cover.
-    A server is not asked yet; its vectors are kept on disk where ``paths`` are given. ``"none"``, as an index without
-    vectors says, gives the embedded one: quoting generators compare sentences by it.
+    ``precision`` is used for passages. Questions are always encoded in fp32, and so are passages outside OpenVINO.
+    A server is not contacted yet; its vectors are cached on disk if ``paths`` is given. ``"none"``, the encoder of an
+    index without vectors, gives the bundled encoder: quoting generators compare sentences with it.
 
-    Raises ModelError, and ConfigError where a server's address or key cannot work.
+    Raises ModelError, and ConfigError if a server's address or key cannot work.
     """
     if name in registry.entry_points_of(registry.ENCODERS):
         plugged: Encoder = registry.make(registry.ENCODERS, name)
@@ -125,8 +126,8 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
 def load_further(rankings: Sequence[str], paths: Paths | None = None, precision: Precision = "auto") -> dict[str, Any]:
     """The models of further rankings (``splade:MODEL``, ``late:MODEL``, ``dense:ENCODER``) by retriever.
 
-    ``document`` and those of other packages have none. ``precision`` and ``paths`` as in `load_encoder`, which see for
-    what is raised; also ConfigError for a ranking of another package that has no files to be put into an index.
+    ``document`` and the rankings of other packages have no model. ``precision`` and ``paths`` are as in `load_encoder`.
+    Raises as `load_encoder` does, and ConfigError for a ranking of another package that adds no files to an index.
     """
     for name in rankings:
         if needs_no_files(name):
@@ -147,10 +148,10 @@ def _load_ranking_model(ranking: str, paths: Paths | None, precision: Precision)
 
 
 def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -> tuple[Retriever, ...]:
-    """Other packages' retrievers on this index: those it holds files of, then those with a weight that need none.
+    """The retrievers of other packages on this index: first those with files in it, then weighted ones without files.
 
-    Without ``weights`` all that need none are made. One that cannot be made is left out with a warning, and a
-    ConfigError where it has a weight above 0.
+    If ``weights`` is None, every retriever that needs no files is made. A retriever that cannot be made is left out
+    with a warning; if it has a weight, its ConfigError is raised instead.
     """
     added = registry.entry_points_of(registry.RETRIEVERS)
     rankings = (ranking for ranking in index.manifest.rankings if ranking.name in added)
@@ -170,9 +171,10 @@ def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -
 
 
 def load_nli(name: str, precision: Precision = "auto", paths: Paths | None = None, *, joined: bool = False) -> NliModel:
-    """The NLI model of this name, with a memory; ``paths`` as in `load_models`. Raises ModelError.
+    """The NLI model of this name, with a cache of its results. Raises ModelError.
 
-    ``joined`` as in `CrossEncoderNli`. A verifier that is fetched is the mean of itself and the one that ships.
+    ``paths`` is as in `load_models`, ``joined`` as in `CrossEncoderNli`. A downloaded verifier is averaged with the
+    bundled one.
     """
     wait_passively()
     if name in ADAPTED:
@@ -190,7 +192,7 @@ def load_readers(
 ) -> tuple[NliModel, NliModel, ObligationClassifier, NliModel]:
     """The models of entailment, coverage, obligations and verdicts, in that order. Raises ModelError.
 
-    NLI models that are the same are one object.
+    Settings that name the same NLI model as entailment share one object.
     """
     entailment = coverage = load_nli(scoring.entailment_model, scoring.precision, paths)
     joined = scoring.coverage_input == "joined"
@@ -203,17 +205,18 @@ def load_readers(
 
 
 def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
-    """The same models with the reranker that these settings name, loaded (seconds), or without one.
+    """The same models with the reranker that these settings name, loaded in seconds, or with none.
 
-    Without one, nothing is imported or loaded. Raises as `load_reranker`.
+    With none, nothing is imported or loaded. Raises as `load_reranker`.
     """
     return replace(models, reranker=load_reranker(reranking.model) if reranking.model else None)
 
 
 def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
-    """The cross-encoder or learned ranker of this folder or name, loaded and checked, or an API, not asked yet.
+    """The cross-encoder or learned ranker of this folder or name, loaded and checked, or an API client.
 
-    ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
+    A server is not contacted yet. ``precision`` applies only to a cross-encoder. Raises ModelError, and ConfigError if
+    a server's address or key cannot work.
     """
     if name in registry.entry_points_of(registry.RERANKERS):
         reranker: Reranker = registry.make(registry.RERANKERS, name)
@@ -227,7 +230,7 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
 
 
 def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
-    """The obligation classifier this configuration names: n-grams, or a transformer. Raises ModelError."""
+    """The obligation classifier of this configuration, on n-grams or a transformer. Raises ModelError."""
     folder = resolve_model(scoring.obligation_model, "obligations")
     if not (folder / "config.json").is_file():
         return TfidfObligationClassifier(scoring.obligation_model)
@@ -236,7 +239,7 @@ def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
 
 
 def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> RepassScorer:
-    """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
+    """Only the scorer, for answers written elsewhere; ``paths`` is as in `load_models`. Raises ModelError."""
     entailment, coverage, obligations, verdicts = load_readers(scoring, paths)
     encoder = load_encoder(IndexingConfig().encoder)
     return RepassScorer(entailment, coverage, obligations, scoring, encoder, verdicts)

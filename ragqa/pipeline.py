@@ -1,7 +1,7 @@
-"""Question in, events out: retrieval, fusion, perhaps reranking, filtering, generation, RePASs. Start reading here.
+"""Question in, events out: retrieval, fusion, optional reranking, filtering, generation, RePASs. Start reading here.
 
-The page, the command line and the evaluator consume the same events. `assemble` turns settings and loaded objects into
-a pipeline, `load_pipeline` loads the objects first; which part a name means is said in `ragqa.plugins.registry`.
+The page, the command line and the evaluator consume the same events. `assemble` makes a pipeline from settings and
+loaded objects; `load_pipeline` loads the objects first. `ragqa.plugins.registry` maps the names in settings to parts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
-MAX_TEXT_CHARS = 30_000  # of a text that is checked: some ten pages; each sentence is held against each source sentence
+MAX_TEXT_CHARS = 30_000  # of a text to check: some ten pages; each sentence is compared with each source sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One corpus, one set of settings, loaded objects. Holds no per-question state: share it between threads."""
+    """One corpus, one set of settings and the loaded objects. It has no state per question, so threads may share it."""
 
     config: Config
     index: Index
@@ -53,15 +53,15 @@ class Pipeline:
     scorer: Scorer
     models: Models
     records: RecordStore | None = None
-    second: SecondOpinions | None = None  # a language model that is asked about verdicts
+    second: SecondOpinions | None = None  # a language model that gives second opinions on verdicts
 
     def run(self, question: Question) -> Iterator[Event]:
         """The events of one question, in the order of `ragqa.types.events`, each as soon as it is known.
 
-        The answer is on disk before `Answered` is yielded and its scores before `Recorded`. Raises QuestionError at
-        once, GenerationError after `Selected`, ScoringError after `Answered`: what was yielded stays true. A best
-        answer so far is on disk before `Stored`, and stays there where this is closed early.
-        Where only passages are wanted (`generator` is None) nothing follows `Selected`, and nothing is stored.
+        The answer is on disk before `Answered` is yielded and its scores before `Recorded`. Raises QuestionError before
+        the first event, GenerationError after `Selected` and ScoringError after `Answered`; earlier events stay valid.
+        A best answer so far is on disk before `Stored`, and stays there if the iterator is closed early.
+        If `generator` is None, `Selected` is the last event and nothing is stored.
         """
         question = clean_question(question)
         generator = self._generator_of(question)
@@ -77,10 +77,10 @@ class Pipeline:
             yield Recorded(recorder.record_id, dict(recorder.seconds))
 
     def check(self, text: str, question: str = "") -> Iterator[Event]:
-        """The events of a text written elsewhere, with the question it answers or without: as `run`, but nobody writes.
+        """The events of checking a text written elsewhere, with or without the question that it answers.
 
-        Passages are retrieved for each of its sentences and for the whole, and it is scored, judged and recorded as an
-        answer would be. Raises QuestionError and ScoringError as `run` does.
+        Passages are retrieved for each sentence and for the whole text. The text is then scored, judged and recorded
+        like an answer. Raises QuestionError and ScoringError as `run` does.
         """
         return self.run(Question(question, given=text or " "))
 
@@ -119,17 +119,17 @@ class Pipeline:
         yield scored
 
     def search(self, question: str) -> Ranking:
-        """What is retrieved for this question, fused and, where there is a reranker, reranked; nothing is filtered."""
+        """The fused ranking for this question, reranked if there is a reranker, and not filtered."""
         ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
         return self._led_by_number(question, self._reranked(question, ranking))
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
-        """Whether the answer, written from these passages, answers the question; None of a refusal."""
+        """How far the answer, written from these passages, answers the question; None for a refusal."""
         encoder = self.models.sentences or self.models.encoder
         return relevance(question, answer, passages, encoder, self.models.selector)
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
-        """With the rule first that the question asks for by its number."""
+        """The ranking, with the rules that the question names by number first."""
         if not any(map(str.isdigit, question)):
             return ranking
         documents = [hit.passage.document_id for hit in ranking.hits]
@@ -144,16 +144,16 @@ class Pipeline:
 
     @property
     def infos(self) -> dict[str, ModelInfo]:
-        """What a record says about the models, and of parts of other packages whose they are, by role."""
+        """The description of each model for a record, by role, and the origin of parts from other packages."""
         added = {retriever.name: registry.origin(registry.RETRIEVERS, retriever.name) for retriever in self.retrievers}
         added["generator"] = registry.origin(registry.GENERATORS, self.config.generation.generator)
         return {name: info for name, info in added.items() if info} | self.models.infos
 
 
 def clean_question(question: Question) -> Question:
-    """The question, and the text to be checked where one is given, without control characters and white space around.
+    """The question and the text to check, without control characters and surplus white space.
 
-    Raises QuestionError when nothing is left, or more than 8,000 characters of the question or 30,000 of the text.
+    Raises QuestionError if nothing is left, or if the question exceeds 8,000 characters or the text 30,000.
     """
     text = " ".join(_clean(question.text).split())
     given = "\n".join(" ".join(line.split()) for line in _clean(question.given).split("\n")).strip()
@@ -185,10 +185,10 @@ def assemble(
     records: RecordStore | None = None,
     retrievers: Sequence[Retriever | Callable[[Index], Retriever]] = (),
 ) -> Pipeline:
-    """A pipeline from objects that are already loaded; cheap, so that every change of settings may have its own.
+    """A pipeline from loaded objects; cheap enough to be made again at every change of settings.
 
-    ``retrievers`` are further ones, or what makes them of the index. Raises ConfigError where a weight is of a ranking
-    that the index lacks, or one of ``retrievers`` has none; IndexMismatchError as `retrievers_for`.
+    ``retrievers`` are further retrievers, or functions that make one from the index. Raises ConfigError if the index
+    lacks a ranking that has a weight, or one of ``retrievers`` has no weight; IndexMismatchError as `retrievers_for`.
     """
     scorer = models.scorer(config.scoring)
     manifest = index.manifest
@@ -222,10 +222,10 @@ def load_pipeline(
     recording: bool = True,
     retrievers: Sequence[Retriever | Callable[[Index], Retriever]] = (),
 ) -> Pipeline:
-    """A pipeline ready to run; settings and places from the environment where not given.
+    """A pipeline that is ready to run. Settings and paths default to those of the environment.
 
-    Answers are stored on disk unless ``recording`` is false. ``retrievers`` as in `assemble`: each needs a weight in
-    ``config.fusion`` by its name.
+    Answers are stored on disk unless ``recording`` is false. ``retrievers`` is as in `assemble`; each retriever needs a
+    weight under its name in ``config.fusion``.
 
     Raises ConfigError, IndexingError or ModelError.
     """
@@ -238,7 +238,7 @@ def load_pipeline(
 
 
 def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) -> Retriever:
-    """The retriever itself, or what the class or function given makes of the index."""
+    """The given retriever, or the retriever that the given class or function makes from the index."""
     factory: Any = given
     if isinstance(given, type) or not hasattr(given, "retrieve"):
         factory = registry.call(factory, index=index)
@@ -247,19 +247,19 @@ def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) ->
 
 
 def opinion_client(config: Config) -> ChatClient:
-    """The language model that gives second opinions. Raises ConfigError where none is there."""
+    """The language model that gives second opinions. Raises ConfigError if none is configured."""
     if not (has_llm() or config.generation.local_model):
         raise ConfigError(
             f"verdicts by {config.scoring.verifier!r} ask a language model, found none: set OPENAI_API_KEY, "
             "OPENAI_BASE_URL or RAGQA_LOCAL_MODEL, or choose --verifier model"
         )
-    from ragqa.generation.llm.client import ChatClient  # what few pipelines need
+    from ragqa.generation.llm.client import ChatClient  # a module that few pipelines need
 
     return ChatClient(config.generation, api_key())
 
 
 def _second(config: Config) -> SecondOpinions | None:
-    """Who is asked about verdicts, where the settings say so. Raises as `opinion_client`."""
+    """The second opinions on verdicts; None if the settings ask for none. Raises as `opinion_client`."""
     if config.scoring.verifier == "model":
         return None
     from ragqa.generation.second_opinion import SecondOpinions
@@ -268,7 +268,7 @@ def _second(config: Config) -> SecondOpinions | None:
 
 
 def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:
-    """The generator of this name, with the scorer's own models where it checks what it writes."""
+    """The configured generator, or None for "none". It verifies its drafts with the scorer's own models."""
     name = config.generation.generator
     if name == "none":
         return None

@@ -1,4 +1,4 @@
-"""A question asked in the light of earlier ones: rewritten so that it stands alone, by rules or by a language model.
+"""Rewrites a follow-up question so that it stands alone, by rules or by a language model.
 
 ::
 
@@ -24,18 +24,18 @@ from ragqa.types import FollowUp
 __all__ = ["MOST_TURNS", "Turn", "follow_up", "rewrite", "thread_of"]
 
 READ_WITH = "Read together with the question before: {}"
-MOST_TURNS = 4  # that a rewriting looks at; each was rewritten itself, so the last says most
+MOST_TURNS = 4  # turns that a rewriting uses; each was itself rewritten, so the last one has most of the context
 
 
 def follow_up(asked: str, record_id: str, records: RecordStore, config: GenerationConfig | None = None) -> FollowUp:
-    """The question as it stands alone after the record of this id. Raises RecordError where there is no such record."""
+    """The question rewritten to stand alone after the record of this id. Raises RecordError if there is none."""
     return replace(rewrite(asked, thread_of(record_id, records), config), record_id=record_id)
 
 
 def thread_of(record_id: str, records: RecordStore) -> tuple[Turn, ...]:
-    """The last questions that led to this record, with their answers, oldest first.
+    """The last questions up to this record, with their answers, oldest first.
 
-    Raises RecordError where there is no such record; the thread begins later where an earlier one is gone.
+    The thread is shorter if an earlier record was deleted. Raises RecordError if this record does not exist.
     """
     records_of = islice(records_back(record_id, records), MOST_TURNS)
     turns = [Turn(one.question.text, "" if one.answer.is_refusal else one.answer.text) for one in records_of]
@@ -43,9 +43,9 @@ def thread_of(record_id: str, records: RecordStore) -> tuple[Turn, ...]:
 
 
 def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None = None) -> FollowUp:
-    """The question as it stands alone: by the language model where ``config`` writes with one, else by rules.
+    """The question rewritten to stand alone, by a language model if the generator of ``config`` uses one, or by rules.
 
-    A model that fails, or whose reply is no question, leaves the rules' rewriting and a note that says so.
+    If the model fails or its reply is not a question, the result is that of the rules, and its note says so.
     """
     asked = without_controls(asked)
     by_rules = _by_rules(asked, thread)
@@ -61,7 +61,7 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
 
 
 def _by_rules(asked: str, thread: Sequence[Turn]) -> FollowUp:
-    """Rewritten, or as it was asked with the question before as its context, where a rewriting would say more."""
+    """The rewritten question; or, if that would add meaning, the original with the previous question as context."""
     from ragqa.conversation import rules  # modules that a question without a thread does not need
     from ragqa.conversation.checking import parses_back
 

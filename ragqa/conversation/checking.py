@@ -1,4 +1,4 @@
-"""Whether a rewriting of a follow-up says no more than the thread did: by its words. Pure, English."""
+"""Checks by its words that a rewritten follow-up adds nothing to the thread. Pure, English."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragqa.conversation.history import Turn
 from ragqa.english.phrases import ParsedSentence, base_of
 from ragqa.english.words import STOP_WORDS, stem, words_of
 
-_ADDED: Final = frozenset(map(stem, "happen regarding whether case same thing".split()))  # what the rules put in
+_ADDED: Final = frozenset(map(stem, "happen regarding whether case same thing".split()))  # words that the rules insert
 _POSSESSIVE: Final = re.compile(r"\b([\w-]+)['’]s\b")
 _SHORT_IS: Final = re.compile(r"\b(?:it|that|this|there|he|she)['’]s\b", re.IGNORECASE)
 _TWICE: Final = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
@@ -18,7 +18,7 @@ _CONTRACTED: Final = frozenset("what who where when how it that there here he sh
 
 
 def parses_back(rewritten: str, asked: str, thread: Sequence[Turn]) -> bool:
-    """Whether every word of it is one of the thread or says nothing by itself, and only nouns have a possessive."""
+    """Whether each word of the rewriting is in the thread or has no own meaning, and only nouns are possessive."""
     texts = [asked, *(text for turn in thread for text in (turn.question, turn.answer))]
     said = {word.stem for text in texts for word in words_of(text)}
     bases = {base_of(word.lower) for text in texts for word in words_of(text)}
@@ -28,7 +28,7 @@ def parses_back(rewritten: str, asked: str, thread: Sequence[Turn]) -> bool:
     )
     owners = {match.lower() for match in _POSSESSIVE.findall(rewritten)} - _CONTRACTED
     owners -= {match.lower() for text in texts for match in _POSSESSIVE.findall(text)}
-    is_short = _SHORT_IS.search(asked)  # "it's late": what stands for "it" gets no possessive
+    is_short = _SHORT_IS.search(asked)  # "it's late": the words that replace "it" are not possessive
     heads = (
         {one.head.lower() for text in texts for one in ParsedSentence(text).phrases}
         if owners and not is_short

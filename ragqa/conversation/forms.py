@@ -1,6 +1,6 @@
-"""Forms of follow-ups brought to those that the rules know: "I meant X", "or else?", "the second one", "then". Pure.
+"""Normalises follow-ups to the forms that the rules know: "I meant X", "or else?", "the second one", "then". Pure.
 
-Each rule of `FORMS` takes the follow-up and the question before it and gives it in other words, or as it was.
+Each function in `FORMS` takes a follow-up and the previous turn, and returns the follow-up reworded or unchanged.
 """
 
 from __future__ import annotations
@@ -76,19 +76,19 @@ _KINDS: Final = frozenset(
         planet river sea star statue substance tower town tunnel""".split(),
     )
 )
-_EARLY: Final = 12  # characters before "which one": after more the question itself says of what
-_FEW_WORDS: Final = 5  # with content: a follow-up of more says itself what "the firm" in it is
+_EARLY: Final = 12  # most characters before "which one": a longer question itself says what "one" means
+_FEW_WORDS: Final = 5  # most content words: a longer follow-up itself says what "the firm" means
 
 
 def in_plain_words(bare: str, before: Before) -> str:
-    """The follow-up in a form that the rules know; as it is where it has none of these."""
+    """The follow-up in a form that the rules know; unchanged if it has none of the forms above."""
     for form in FORMS:
         bare = form(bare, before)
     return bare
 
 
 def _with_capitals(bare: str, before: Before) -> str:
-    """Names that the thread writes with capitals are written so: "suez canal"."""
+    """Writes names such as "suez canal" with the capitals that they have in the thread."""
     if any(letter.isupper() for letter in bare[1:]):
         return bare
     for name in read(f"{before.turn.question} {before.said.text}").names:
@@ -102,18 +102,18 @@ def _corrected(bare: str, _: Before) -> str:
 
 
 def _of_an_event(bare: str, _: Before) -> str:
-    """Without "that one" for "it" and "when did that happen" for "when"."""
+    """Replaces "that one" by "it" and "when did that happen" by "when"."""
     match = _HAPPENED.match(bare)
     return match["wh"] if match else _THAT_ONE.sub("it", bare)
 
 
 def _supposed(bare: str, _: Before) -> str:
-    """With "what if they refuse" for "suppose they refuse", "are there any exceptions?" for "any exceptions?"."""
+    """Replaces "suppose they refuse" by "what if they refuse", "any exceptions?" by "are there any exceptions?"."""
     return _ANY.sub("are there any", _SUPPOSE.sub("what if ", bare))
 
 
 def _decided(bare: str, before: Before) -> str:
-    """With what "or else?" and "if so" refer to: the question before as a condition."""
+    """Replaces "or else?" and "if so" by the previous question as a condition."""
     if _ELSE.match(bare):
         return f"what if {subject} {_not_done(before)}" if (subject := before.parts[1]) else bare
     match = _IF_SO.match(bare)
@@ -125,7 +125,7 @@ def _decided(bare: str, before: Before) -> str:
 
 
 def _not_done(before: Before) -> str:
-    """What "they do not" says after the subject of the question before."""
+    """The words for "do not" that agree with the subject of the previous question."""
     is_plural = before.asked.subject is not None and before.asked.subject.is_plural
     if before.asked.is_passive:
         return "are not" if is_plural else "is not"
@@ -133,7 +133,7 @@ def _not_done(before: Before) -> str:
 
 
 def _chosen(bare: str, before: Before) -> str:
-    """With the name of "the other one", "the former", "the second one"."""
+    """Replaces "the other one", "the former" or "the second one" by the name of the thing."""
     match = _LISTED.search(bare)
     if not match:
         return bare
@@ -148,12 +148,12 @@ def _chosen(bare: str, before: Before) -> str:
 
 
 def _goes_on(word: str) -> bool:
-    """Whether a word begins what is said of a thing, not a noun."""
+    """Whether a word begins a predicate and is not a noun."""
     return word in AUXILIARIES | PREPOSITIONS or is_base(base_of(word))
 
 
 def _alternative(which: str, before: Before) -> str:
-    """Of the things that the question, else the answer, lists the one that is meant; empty without such a list."""
+    """The thing that is meant in the list of the question, or of the answer; empty if neither has a list."""
     match = _LIST.search(before.asked.text) or _LIST.search(before.turn.answer)
     things = re.findall(_THING, match[0]) if match else []
     if which == "other":
@@ -166,7 +166,7 @@ def _alternative(which: str, before: Before) -> str:
 
 
 def _with_noun(bare: str, before: Before) -> str:
-    """With the noun that "one" stands for after "which", "the biggest", …, and "any of them" for "any"."""
+    """Replaces "one" after "which", "the biggest", … by its noun, and "any" by "any of them"."""
     if (match := _ONE.search(bare)) and "," not in bare[: match.start()] and match.start() <= _EARLY:
         is_many = match[0].lower().endswith("ones")
         kinds = [phrase for phrase in before.asked.phrases if phrase.determiner in {"a", "an"} or phrase.is_plural]
@@ -181,7 +181,7 @@ def _with_noun(bare: str, before: Before) -> str:
 
 
 def _dated(bare: str, before: Before) -> str:
-    """With the date of "then", or the period of "after that"."""
+    """Replaces "then" by its date, or "after that" by its period."""
     match = _THEN.search(bare)
     if not match:
         return bare
@@ -196,7 +196,7 @@ def _dated(bare: str, before: Before) -> str:
 
 
 def _pointed(bare: str, before: Before) -> str:
-    """With what "that deadline", "this ban", "the lake" mean; "the firm" of which nothing more was said is "it"."""
+    """Replaces "that deadline", "this ban" or "the lake" by its meaning; "the firm" without any detail becomes "it"."""
     for match in _POINTED.finditer(bare):
         is_the = match["det"].lower() == "the"
         plain = ParsedSentence(f"{bare[: match.start()]}the{bare[match.end() :]}")
@@ -227,7 +227,7 @@ def _is_determiner(match: re.Match[str], phrase: Phrase, plain: ParsedSentence) 
 
 
 def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
-    """What a noun that points back means; empty where the question before and its answer have nothing for it."""
+    """The meaning of a noun that points back; empty if the previous question and answer have none for it."""
     asked, noun, said = before.asked.phrases, stem(phrase.head), read(phrase.text).stems
     for one in (*asked, *before.said.phrases):
         full = one.whole if one in asked else one.text
@@ -246,7 +246,7 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     focus = before.focus() if before.wants_name else None
     names = [one for one in (focus, *asked) if one and one.is_name]
     named = [one for one in names if said <= read(f"the {one.text}").stems]
-    if named and noun in _KINDS:  # "the lake" of "Lake Baikal"; "the client" is not that of "Client Money"
+    if named and noun in _KINDS:  # "the lake" means "Lake Baikal", but "the client" does not mean "Client Money"
         return named[0].text
     is_who = before.asked.text.lower().startswith(("who", "where"))
     if noun in _KINDS and names and not is_who and len(phrase.text.split()) == len(("the", "river")):

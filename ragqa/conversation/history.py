@@ -1,4 +1,4 @@
-"""The question before and its answer, as a follow-up needs them: subject, verb, what was asked for. Pure."""
+"""Parses the previous question and its answer for a follow-up: subject, verb, the thing asked for. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ragqa.english.reading import read
 from ragqa.english.words import stem
 
 _IDENTIFIES: Final = re.compile(r"\b(?:called|named|name|known as)\b", re.IGNORECASE)
-MAX_CHARS: Final = 600  # of the sentence of an answer that is read
+MAX_CHARS: Final = 600  # of the answer sentence that is parsed
 _ARTICLE: Final = re.compile(r"\A(?:an?|the|any|each|every|all|some) ", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question that was asked, as it stood alone, and its answer; empty where there was none or it was a refusal."""
+    """A question that stands alone, and its answer; the answer is empty if there was none or it was a refusal."""
 
     question: str
     answer: str = ""
@@ -25,7 +25,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Before:
-    """The turn a follow-up points back to, read."""
+    """The turn that a follow-up points back to, parsed."""
 
     turn: Turn
     asked: ParsedSentence = field(init=False)
@@ -37,7 +37,7 @@ class Before:
 
     @property
     def wants_name(self) -> bool:
-        """Whether the answer to it is what a pronoun after it means: "Which metal …?", "What is … called?"."""
+        """Whether a later pronoun means the answer of this question: "Which metal …?", "What is … called?"."""
         words = [token.lower for token in self.asked.tokens[:2]]
         asks_which = words[:1] in (["which"], ["what"]) and any(phrase.in_question for phrase in self.asked.phrases)
         focus = self.focus()
@@ -45,7 +45,7 @@ class Before:
         return asks_which or is_named or words[:1] == ["who"] or bool(_IDENTIFIES.search(self.asked.text))
 
     def focus(self) -> Phrase | None:
-        """The phrase of the answer that the question did not have, that with its own head before any other."""
+        """The answer phrase with the noun that the question asks for, else the first phrase new in the answer."""
         known = read(self.asked.text).stems
         asked = {stem(phrase.head) for phrase in self.asked.phrases if phrase.in_question}
         new = [
@@ -58,13 +58,13 @@ class Before:
 
     @property
     def action(self) -> tuple[str, str]:
-        """`ParsedSentence.action` of the question; of "What happens if …" that of its condition."""
+        """`ParsedSentence.action` of the question or, for "What happens if …", of the condition."""
         match = re.search(r"\bhappens? (?:if|when) ", self.asked.text)
         return (ParsedSentence(self.asked.text[match.end() :]) if match else self.asked).action
 
     @property
     def clause(self) -> str:
-        """The question from its auxiliary on: "must a firm acknowledge a complaint"; empty where it has none."""
+        """The question from its auxiliary on: "must a firm acknowledge a complaint"; empty if it has none."""
         asked = self.asked
         if asked.auxiliary and not asked.is_asked_of_subject:
             which = [phrase.text for phrase in asked.phrases if phrase.in_question]
@@ -98,7 +98,7 @@ class Before:
         return aux.text.lower(), subject, rest
 
     def assertion(self, is_denied: bool = False) -> str:
-        """The question as a statement: "a firm must tell the Commission", or that it is not so; empty without one."""
+        """The question as a statement, which may be negated: "a firm must tell the Commission"; empty if impossible."""
         aux, subject, rest = self.parts
         verb, after = self.asked.action
         if not is_denied and verb and aux in {"do", "does"}:
@@ -107,7 +107,7 @@ class Before:
 
     @property
     def statement(self) -> str:
-        """The answer as a clause that a question word can open: "was gold fixed at 35 dollars"; empty otherwise."""
+        """The answer as a clause to put after a question word: "was gold fixed at 35 dollars"; empty if impossible."""
         aux, subject = self.said.auxiliary, self.said.subject
         if aux is None or subject is None or subject.start != 0 or subject.end > aux.start:
             return ""
@@ -117,7 +117,7 @@ class Before:
 
     @property
     def topic(self) -> str:
-        """What it was about: its first phrase with all that belongs to it."""
+        """The topic of the question: its subject, else the focus of its answer, with all attached phrases."""
         subject = self.asked.subject or self.focus()
         if subject is None:
             return ""
@@ -126,19 +126,19 @@ class Before:
 
 
 def _first_sentence(answer: str) -> str:
-    """Of an answer what most likely names the thing: its first sentence, without a "yes" or "no"."""
+    """The first sentence of an answer, which most likely names the thing, without a leading "yes" or "no"."""
     first = re.split(r"(?<=\w[.!?])\s", answer)[0][:MAX_CHARS]
     return re.sub(r"\A(?:yes|no)\b[,:.]? *", "", first, flags=re.IGNORECASE).rstrip(". ")
 
 
 def small(phrase: Phrase) -> str:
-    """The phrase in the middle of a sentence: a single capitalised word that begins the answer may be no name."""
+    """The phrase for the middle of a sentence: a single capitalised word need not be a name and gets a small letter."""
     if phrase.determiner:
         return lowered(phrase.text)
     return phrase.text if len(phrase.text.split()) > 1 and phrase.is_name else lowered(phrase.text)
 
 
 def lowered(text: str) -> str:
-    """With a small first letter where it begins with an article, or is one word and no abbreviation."""
+    """The text with a small first letter if it begins with an article, or is one word that is no abbreviation."""
     is_small = _ARTICLE.match(text) or (" " not in text and not text[1:2].isupper())
     return text[:1].lower() + text[1:] if is_small else text

@@ -1,4 +1,4 @@
-"""A follow-up question made to stand alone by a language model: one short call, and a reply that must be a question."""
+"""Rewrites a follow-up question with a language model: one short call, whose reply must be a question."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.settings.config import GenerationConfig, api_key, prompt_folder
 from ragqa.types.streams import returned
 
-MAX_CHARS: Final = 500  # of the rewriting; a model that writes more is stopped there
+MAX_CHARS: Final = 500  # of the rewriting; a longer reply is cut off
 MAX_TOKENS: Final = 200
 
 
 def rewritten_by_model(asked: str, thread: Sequence[Turn], config: GenerationConfig) -> tuple[str, str]:
-    """The question as it stands alone, and the model that wrote it, as its server names it.
+    """The question rewritten to stand alone, and the server's name of the model that wrote it.
 
-    Raises GenerationError where the server fails or the reply is no question on the subject, ConfigError and ModelError
+    Raises GenerationError if the server fails or the reply is not a question on the subject, ConfigError and ModelError
     as `ChatClient` does.
     """
     prompt = build_follow_up_prompt(
@@ -38,7 +38,7 @@ def rewritten_by_model(asked: str, thread: Sequence[Turn], config: GenerationCon
 
 
 def _checked(reply: str, asked: str, thread: Sequence[Turn]) -> str:
-    """The one line of the reply. Raises GenerationError where it is no question, or on another subject."""
+    """The only line of the reply. Raises GenerationError if it is not a question or has another subject."""
     lines = [line.strip(" \t\"'“”*") for line in without_invisible(without_controls(reply)).splitlines()]
     found = [" ".join(line.split()) for line in lines if line]
     said = read(" ".join([asked, *(f"{turn.question} {turn.answer}" for turn in thread)])).content

@@ -1,4 +1,4 @@
-"""Pronouns that point back, and what the question before has for them. Pure, English, by lists."""
+"""Replaces pronouns that point back by their meaning in the previous turn. Pure, English, by word lists."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _IDIOM: Final = frozenset("make makes made cold hot late".split())  # "made it i
 _SINGULAR: Final = {"do": "does", "are": "is", "were": "was", "have": "has", "don't": "doesn't"}
 _AMOUNT: Final = re.compile(r"(?:[A-Z]{3} |US\$ ?|[$€£])?\d")
 _HOW_MUCH: Final = re.compile(r"\A(?:and )?how (?:much|many|large|big|high|long)\b", re.IGNORECASE)
-MANY_WORDS: Final = 6  # before a pronoun: a question so long speaks of what it names itself
+MANY_WORDS: Final = 6  # words before a pronoun from which it more likely means something in the question itself
 
 
 def without_pronouns(bare: str, before: Before) -> str:
-    """The text with its pronouns replaced, the last first; empty where none points back."""
+    """The text with its pronouns replaced, from last to first; empty if none points back."""
     text, meant = bare, ""
     matches = [match for match in _PRONOUN.finditer(bare) if not _is_bound(bare, match)]
     first = {str(match.lastgroup): match for match in reversed(matches)}
@@ -79,7 +79,7 @@ def _owns(match: re.Match[str], text: str) -> bool:
 
 
 def _is_bound(text: str, match: re.Match[str]) -> bool:
-    """Whether a pronoun means something that the question itself names, or is no pronoun that points back."""
+    """Whether a pronoun means something in the question itself, or does not point back at all."""
     word, before, after = match[0].lower(), text[: match.start()], text[match.end() :]
     ends = False
     kind, last = str(match.lastgroup), before.lower().rstrip().rpartition(" ")[2].replace("’", "'")
@@ -115,7 +115,7 @@ def _is_bound(text: str, match: re.Match[str]) -> bool:
 
 
 def _agreeing(head: str, tail: str) -> tuple[str, str]:
-    """The words beside "they" for one thing: "do they get" is "does it get", "they pay" is "it pays"."""
+    """The words around "they", changed to the singular: "do they get" to "does it get", "they pay" to "it pays"."""
     aux = re.search(r"\b(do|are|were|have|don't)(\s+)\Z", head, re.IGNORECASE)
     if aux:
         one = _SINGULAR[aux[1].lower()]
@@ -131,7 +131,7 @@ def _agreeing(head: str, tail: str) -> tuple[str, str]:
 
 
 def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool] | None:
-    """What a pronoun stands for, and whether that is several; None where nothing before fits it."""
+    """The meaning of a pronoun, and whether it is plural; None if nothing in the previous turn fits."""
     kind, word = str(match.lastgroup), match[0].lower()
     asked = _with_owners([phrase for phrase in before.asked.phrases if not phrase.in_question])
     focus = before.focus() if before.said.text else None
@@ -154,7 +154,7 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
         one for one in candidates if not _AMOUNT.match(one.text) and one.head != "cent" and one.text not in bare
     ]
     fits = _PICK[kind](candidates, word, before)
-    if kind == "thing" and re.search(r"\b(?:they|he|she)\b", bare, re.IGNORECASE):  # that is the person
+    if kind == "thing" and re.search(r"\b(?:they|he|she)\b", bare, re.IGNORECASE):  # this pronoun means the person
         people = [*_persons(candidates, word, before)[:1], *(phrase for phrase in fits if phrase.is_person)]
         fits = [phrase for phrase in fits if phrase not in people] or fits
     if kind == "thing" and not _acts(match, bare):
@@ -173,7 +173,7 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
 
 
 def _event(asked: Sequence[Phrase], focus: Phrase | None, before: Before) -> tuple[str, bool] | None:
-    """What "that" means: the thing that was asked for, or what is done."""
+    """The meaning of "that": the thing that was asked for, or the action."""
     which = {stem(phrase.head) for phrase in before.asked.phrases if phrase.in_question}
     if focus and stem(focus.head) in which:
         return _defined(focus.text, focus), focus.is_plural
@@ -186,7 +186,7 @@ def _event(asked: Sequence[Phrase], focus: Phrase | None, before: Before) -> tup
 
 
 def _place(before: Before) -> tuple[str, bool] | None:
-    """What "there" means: a place of the answer or the question."""
+    """The meaning of "there": a place in the answer or the question."""
     text = f"{before.said.text} {before.asked.text}"
     named = [match[1] for match in _WHERE.finditer(text) if not read(match[1]).dates]
     names = [one for one in (before.focus(), *before.asked.phrases) if one and _is_place(one)]
@@ -200,7 +200,7 @@ def _place(before: Before) -> tuple[str, bool] | None:
 
 
 def _acts(match: re.Match[str], text: str) -> bool:
-    """Whether "it" does something: "does it have to", "if it refuses", not "is it valid", "who signs it"."""
+    """Whether "it" is the subject of an action: "does it have to", "if it refuses"; not "is it valid"."""
     last = text[: match.start()].lower().rstrip().rpartition(" ")[2]
     if (passive := re.match(r" be ([a-z]+)", text[match.end() :])) and is_participle(passive[1]):
         return False
@@ -217,7 +217,7 @@ def _is_object(match: re.Match[str], text: str) -> bool:
 
 
 def _objects_first(fits: Sequence[Phrase], before: Before) -> list[Phrase]:
-    """The thing that something was done to before who did it: of "did Galileo invent the telescope" the telescope."""
+    """The phrases with the object first: for "did Galileo invent the telescope", the telescope."""
     verb = before.asked.verb
     if verb is None or before.asked.is_passive:
         return list(fits)
@@ -225,7 +225,7 @@ def _objects_first(fits: Sequence[Phrase], before: Before) -> list[Phrase]:
 
 
 def _with_owners(phrases: Sequence[Phrase]) -> list[Phrase]:
-    """The phrases, "an Auditor" and "lead partner" as one where both are somebody."""
+    """The phrases, with a possessive and the person after it as one: "an Auditor's" and "lead partner"."""
     found: list[Phrase] = []
     for phrase in phrases:
         owner = found[-1] if found else None
@@ -237,7 +237,7 @@ def _with_owners(phrases: Sequence[Phrase]) -> list[Phrase]:
 
 
 def _outer(phrases: Sequence[Phrase]) -> list[Phrase]:
-    """The phrases that stand in no other."""
+    """The phrases that are not inside another."""
     return [one for one in phrases if not any(other.start < one.start < other.end for other in phrases)]
 
 
@@ -246,13 +246,13 @@ def _is_place(phrase: Phrase) -> bool:
 
 
 def _persons(candidates: Sequence[Phrase], _word: str, _before: Before) -> list[Phrase]:
-    """One person each: names without an article first, then roles, then other names."""
+    """The single persons: first names without an article, then roles, then other names."""
     single = [phrase for phrase in candidates if not phrase.is_joined and (phrase.is_name or phrase.is_person)]
     return sorted(single, key=lambda phrase: 0 if not phrase.determiner else 1 if phrase.is_person else 2)
 
 
 def _several(candidates: Sequence[Phrase], word: str, before: Before) -> list[Phrase]:
-    """What "they" can be: several things, what was counted, else somebody; as an object things before persons."""
+    """The candidates for "they": plural or counted things and persons; for "them", things come before persons."""
     counted = [phrase for phrase in before.asked.phrases if phrase.in_question and phrase.is_plural]
     focus = [phrase for phrase in candidates[:1] if before.wants_name and (phrase.is_person or phrase.is_joined)]
     several = [phrase for phrase in candidates if phrase.is_plural]
@@ -262,7 +262,10 @@ def _several(candidates: Sequence[Phrase], word: str, before: Before) -> list[Ph
 
 
 def _things(candidates: Sequence[Phrase], word: str, before: Before) -> list[Phrase]:
-    """What "it" can be: one thing; not who was asked for, and of "the boiling point of gold" its owner is gold."""
+    """The candidates for "it": single things, without the person asked for.
+
+    For "its", the owner comes first: gold in "the boiling point of gold".
+    """
     counted = [phrase for phrase in before.asked.phrases if phrase.in_question and not phrase.is_plural]
     single = [
         phrase for phrase in candidates if not phrase.is_plural or (phrase.is_name and phrase.determiner == "the")
@@ -287,5 +290,5 @@ _PICK: Final = {"person": _persons, "many": _several, "thing": _things}
 
 
 def _defined(text: str, phrase: Phrase) -> str:
-    """A phrase in the middle of a question: a determiner begins small."""
+    """A phrase for the middle of a question, where a determiner has a small first letter."""
     return lowered(text) if phrase.determiner else text

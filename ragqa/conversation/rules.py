@@ -1,8 +1,8 @@
-"""A follow-up question made to stand alone by rules for English: no model, nothing learnt, the same every time. Pure.
+"""Rewrites a follow-up question to stand alone by rules for English: without a model, and deterministic. Pure.
 
-What points back ("it", "they", "and for X?", "why?") is replaced by what the question before it speaks of. Tried in
-this order, the first that applies wins: "does that go for X?" and "and X?", a condition alone ("and if we do not?"), a
-question word alone, and pronouns with what they leave unsaid. A question that points nowhere is left as it is.
+Words that point back ("it", "they", "and for X?", "why?") are replaced by their meaning in the previous turn. The rules
+are tried in this order, and the first that applies wins: "does that go for X?" and "and X?", a condition alone ("and if
+we do not?"), a question word alone, and pronouns or omitted words. A question that does not point back is unchanged.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ _QUESTION_WORD: Final = re.compile(
     re.IGNORECASE,
 )
 _ONES: Final = re.compile(r"\A(?:the )?(?P<kind>[\w-]+(?: [\w-]+)?) ones?\Z", re.IGNORECASE)
-_CONTRAST: Final = re.compile(  # a word that another of its kind replaces: "retail", "listed", "British"
+_CONTRAST: Final = re.compile(  # an adjective that another can replace: "retail", "listed", "British"
     r"(?:[ai]l|ic|ive|ed|ish|[aei]an|ary)\Z|\A(?:big|first|high|large|long|low|new|old|second|short|small)\Z",
     re.IGNORECASE,
 )
 _WHICH_ONES: Final = re.compile(r"\Awhich(?: ones?)?\Z", re.IGNORECASE)
-_KNOWN: Final = re.compile(  # "the plan": of what was spoken of, where nothing says of what else
+_KNOWN: Final = re.compile(  # "the plan" without detail: it belongs to the previous topic
     r"\bthe (?!(?:first|last|same|other|only|rest|most|least|world|sun|moon|earth|sea)\b)(?P<noun>[a-z]{3,})"
     r"(?=\W*\Z| (?:good|valid|due|last|lasts|take|takes|cost|costs|then|now|do|be|contain|include|say|says)\b)"
 )
@@ -87,7 +87,7 @@ _BRIDGE: Final = re.compile(
     r"|\A(?:is|are|was|were) there (?:an?|any) \w+(?: \w+)?\Z",
     re.IGNORECASE,
 )
-_RELATIONAL: Final = re.compile(  # what is always something's: "the deadline" alone is that of what was spoken of
+_RELATIONAL: Final = re.compile(  # nouns that need an "of": "the deadline" alone is that of the previous topic
     r"\b(?:the|any|there) (?:\w+ )?(?:amount|architect|author|capital|cause|composer|conductor|consequence|cost"
     r"|date|deadline|designer|duration|effect|end|exception|fee|fine|form|founder|frequency|height|inventor|leader|length|limit|maximum"
     r"|minimum|name|notice|number|origin|owner|party|penalty|period|price|procedure|process|purpose|rate|reason|remainder"
@@ -99,22 +99,23 @@ _ORDINAL: Final = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)\b", re.IGNORECASE
 )
 _ONLY: Final = re.compile(r"\Aonly ", re.IGNORECASE)
-_MOST, _MOST_LINKED, _FEW = 6, 12, 2  # words of a fragment: alone, after "and", no topic of its own
+_MOST, _MOST_LINKED, _FEW = 6, 12, 2  # most words of a fragment: alone, after "and", without being a new topic
 _CODE: Final = re.compile(r"\b\d\w*\b")
-_LEAST_LIKE: Final = 1.0  # a fragment that is less like any phrase of the question stands for none of them
-_LEAST_LIKE_ONE: Final = 0.0  # ... where the question has one
+_LEAST_LIKE: Final = 1.0  # least likeness at which a fragment replaces a phrase of the question
+_LEAST_LIKE_ONE: Final = 0.0  # ... if the question has only one phrase
 _WHO_ELSE: Final = re.compile(r"\Awho (?:else )?(?:did|does|do|can|may|must|should|will|could)\Z", re.IGNORECASE)
 _WHO_DOES: Final = re.compile(r"\Awho \w+(?:s|ed)\Z", re.IGNORECASE)
 _DECIDES: Final = re.compile(r"\b(?:decide|check|judge|determine|say|assesse?|know|verifie)[sd]\Z", re.IGNORECASE)
-MAX_WORDS: Final = 60  # a longer follow-up is no follow-up
+MAX_WORDS: Final = 60  # a longer question is not treated as a follow-up
 _ORDERS: Final = frozenset("name list tell give explain describe compare show define say".split())
 _RULES: Final = frozenset("must may can should shall do does could".split())
 
 
 def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
-    """The follow-up as a question that stands alone; as it is where it does already, or nothing is known before it.
+    """The follow-up as a question that stands alone; unchanged if it already does or the thread is empty.
 
-    ``thread`` is the questions before it with their answers, oldest first; most is taken of the last.
+    ``thread`` has the previous questions with their answers, oldest first. Earlier turns are used only if no rule
+    applies to the last one.
     """
     text = " ".join(follow_up.split())
     thread = [turn for turn in thread if re.search(r"\w", turn.question)]
@@ -140,7 +141,7 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
 
 
 def _of_that_kind(kind: str, before: Before) -> str:
-    """The question before with another kind of the same: "high risk" for "low risk", "American" for "British"."""
+    """The previous question with another kind: "high risk" in place of "low risk", "American" of "British"."""
     text, last = before.asked.text, kind.rpartition(" ")[2]
     if " " in kind:
         match = re.search(rf"\b[\w-]+ {re.escape(last)}\b", text, re.IGNORECASE)
@@ -157,7 +158,7 @@ def _of_that_kind(kind: str, before: Before) -> str:
 
 
 def _swapped(bare: str, before: Before, is_linked: bool) -> str:
-    """For "And for X?", "What about X?", "Does that go for X?": the question before with X in place of its like."""
+    """For "And for X?", "What about X?", "Does that go for X?": the previous question with X in its place."""
     match = _SAME.match(bare) or _INCLUDES.match(bare) or _THE_SAME.match(bare) or _ABOUT.match(bare)
     fragment = match["x"] if match else bare
     preposition = match.groupdict().get("prep") or "" if match else ""
@@ -173,7 +174,7 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
         or (_CONDITION.match(bare) and not TIME.fullmatch(bare))
     ):
         return ""
-    if not is_known and re.search(r"\w of \w", fragment):  # a topic of its own, as one types into a search box
+    if not is_known and re.search(r"\w of \w", fragment):  # a new topic, as users type into a search box
         return bare
     if (ones := _ONES.match(fragment)) and (found := _of_that_kind(ones["kind"], before)):
         return found
@@ -197,7 +198,7 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
 
 
 def _is_fragment(bare: str, most: int) -> bool:
-    """Whether nothing is said of what is named: no question word, no auxiliary, at most so many words."""
+    """Whether this is only a name or phrase: no question word, no auxiliary, at most ``most`` words."""
     words = [re.sub(r"['’]s\Z", "", word.lower().strip(",")) for word in bare.split()]
     if not words or len(words) > most or words[0] in _ORDERS:
         return False
@@ -205,7 +206,7 @@ def _is_fragment(bare: str, most: int) -> bool:
 
 
 def _in_place(fragment: str, preposition: str, before: Before) -> str:
-    """The question before with ``fragment`` where its like stands; empty where nothing is like it."""
+    """The previous question with ``fragment`` in place of the phrase that is most like it; empty if none is."""
     ordinal, place = _ORDINAL.search(fragment), _ORDINAL.search(before.asked.text)
     if ordinal and place and ordinal.end() == len(fragment):  # "And the First?"
         return f"{before.asked.text[: place.start()]}{ordinal[0]}{before.asked.text[place.end() :]}"
@@ -215,7 +216,7 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     if new is None:
         return ""
     scored = [
-        (_likeness(new, phrase, preposition), n if phrase.is_name else -n, phrase)  # of names that which comes last
+        (_likeness(new, phrase, preposition), n if phrase.is_name else -n, phrase)  # at a tie, the last of names
         for n, phrase in enumerate(asked.phrases)
         if not (_is_predicate(phrase) or _is_in_name(phrase, asked))
         and (phrase.determiner or not phrase.head.endswith("ing") or new.head.endswith("ing"))
@@ -236,24 +237,24 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
 
 
 def _is_predicate(phrase: Phrase) -> bool:
-    """Whether it is an adjective after "be" that nobody listed: "independent"."""
+    """Whether the phrase is an adjective after "be" that no list has: "independent"."""
     last = phrase.source[: phrase.start].rstrip().rpartition(" ")[2].lower()
     return last in BE and phrase.start > len(last) + 1 and not (phrase.determiner or phrase.is_name or phrase.is_plural)
 
 
 def _is_in_name(phrase: Phrase, sentence: ParsedSentence) -> bool:
-    """Whether it is the end of a name: "England" of "the Bank of England", "Prejudice" of "Pride and Prejudice"."""
+    """Whether the phrase ends a name: "England" in "the Bank of England", "Prejudice" in "Pride and Prejudice"."""
     return any(one.start < phrase.start < one.end and one.is_name for one in sentence.phrases)
 
 
 def _as_phrase(fragment: str) -> Phrase | None:
-    """All of the fragment as one phrase, whatever of its words could be a verb."""
+    """The whole fragment as one phrase, even if one of its words could be a verb."""
     words = re.split(r"\s(?:of|for|in|with|from|to|on|at)\s", fragment)[0]
     return Phrase(fragment, 0, len(fragment), len(fragment), len(words)) if words else None
 
 
 def _likeness(new: Phrase, old: Phrase, preposition: str) -> float:
-    """How far the two could stand in the same place of a question."""
+    """How well ``new`` fits in the place of ``old`` in a question; higher is better."""
     stands_after = old.source[: old.start].rstrip().rpartition(" ")[2].lower()
     is_acronym = new.head.upper() in new.text and len(new.head) > 2 and new.text.split()[-1].isupper()
     points = 4.0 * (stem(new.head) == stem(old.head))
@@ -267,7 +268,7 @@ def _likeness(new: Phrase, old: Phrase, preposition: str) -> float:
 
 
 def _conditional(bare: str, before: Before) -> str:
-    """For "What if they do not?": what happens then, or the question before under that condition."""
+    """For "What if they do not?": "what happens if …", or the previous question with that condition."""
     match = _CONDITION.match(bare)
     if not match or (not match["what"] and "," in bare):
         return ""
@@ -291,7 +292,7 @@ def _conditional(bare: str, before: Before) -> str:
 
 
 def _with_object(clause: str, before: Before) -> str:
-    """A clause that ends with a verb that wants an object is given that of the question before, or its subject."""
+    """The clause; if it ends with a verb that needs an object, the first thing in the previous question is added."""
     done, how = (match[1], match[2]) if (match := _HOW_DONE.search(clause)) else (clause, "")
     if base_of(done.rpartition(" ")[2].lower()) not in _WANTS_OBJECT:
         return clause
@@ -302,7 +303,7 @@ def _with_object(clause: str, before: Before) -> str:
 
 
 def _question_word(bare: str, before: Before) -> str:
-    """For "Until when?", "Why?", "In which currency?": the question before, asked so; or its answer, asked about."""
+    """For "Until when?", "Why?", "In which currency?": the question word before the previous question or answer."""
     aux, doer, rest = before.parts
     if _WHO_ELSE.match(bare) and aux:  # "Who did?" after "Did Galileo invent …?"
         return f"{bare} {rest}"
@@ -338,7 +339,7 @@ def _question_word(bare: str, before: Before) -> str:
 
 
 def _resolved(bare: str, before: Before) -> str:
-    """Pronouns replaced by what they mean, and what the question leaves unsaid; empty where it leaves nothing so."""
+    """The question with pronouns replaced and omitted words added; empty if it has neither."""
     verb, after = before.action
     if not verb and before.asked.is_passive and before.asked.verb:
         passive = before.asked.verb
@@ -348,7 +349,7 @@ def _resolved(bare: str, before: Before) -> str:
             verb, after = base_of(passive.lower), lowered(before.asked.subject.text)
     if verb:
         deed = f"{verb} {after}"
-        bare = _DO_SO.sub(lambda _: deed, bare)  # a backslash in it is no group
+        bare = _DO_SO.sub(lambda _: deed, bare)  # a function, so that a backslash in the text is not a group
         if before.asked.is_passive and deed in bare:
             return bare
     resolved = without_pronouns(bare, before)
@@ -377,7 +378,7 @@ def _resolved(bare: str, before: Before) -> str:
 
 
 def _with_context(resolved: str, bare: str, before: Before) -> str:
-    """What was done in the question before, where the rewriting says little by itself: "… when cancelling …"."""
+    """The rewriting with the previous action added, "… when cancelling …", if it has little content by itself."""
     verb, after = before.action
     own = read(bare).content - {stem(word) for word in "get have take need long many much often soon".split()}
     known = read(resolved).stems
@@ -394,6 +395,6 @@ def _with_context(resolved: str, bare: str, before: Before) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Single spaces, a capital first, one question mark at the end."""
+    """The text with single spaces, a capital first letter and one question mark at the end."""
     line = re.sub(r"\s+([,;:?.])", r"\1", " ".join(text.split())).rstrip("?,;. ")
     return f"{line[:1].upper()}{line[1:]}?"

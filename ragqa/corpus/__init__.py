@@ -1,4 +1,4 @@
-"""A source folder or file -> passages: documents of many kinds, ObliQA's JSON, text, JSON lines, a wiki's dump."""
+"""Reads passages from a source folder or file: documents of many kinds, ObliQA JSON, text, JSON lines, a wiki dump."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SERVER_FORMATS: Final = ("mediawiki", "kiwix")  # of `ragqa.corpus.wikipedia.pag
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Every passage of a source, in its order; ids are unique. ``sha256`` is the hash of the content, not of files."""
+    """Every passage of a source, in order, with unique ids. ``sha256`` is the hash of the content, not of files."""
 
     passages: tuple[Passage, ...]
     format: str
@@ -49,9 +49,9 @@ class Corpus:
 
 
 def load_corpus(source: Path, format: str | None = None, chunk_max_tokens: int = 128) -> Corpus:
-    """All passages of `open_stream` at once: of a dump more than memory may hold.
+    """All passages of `open_stream` in memory, which may be too small for those of a dump.
 
-    Raises CorpusError, also where there is no passage, and ConfigError where ``chunk_max_tokens`` is below 1.
+    Raises CorpusError, also if there is no passage, and ConfigError if ``chunk_max_tokens`` is below 1.
     """
     stream = open_stream(source, format, chunk_max_tokens)
     if isinstance(stream, LoadedStream):
@@ -64,10 +64,10 @@ def load_corpus(source: Path, format: str | None = None, chunk_max_tokens: int =
 
 
 def open_stream(source: Path | PassageStream, format: str | None = None, chunk_max_tokens: int = 128) -> PassageStream:
-    """The passages of ``source``, article by article; a source that is a stream already is given back.
+    """The passages of ``source``, article by article; a stream is returned unchanged.
 
-    ``format`` None takes what the files look like (`detect_format`). ``chunk_max_tokens`` is the largest passage in
-    white-space separated tokens; ObliQA's stay as they are. Raises CorpusError, and ConfigError where
+    Without ``format`` it is detected from the files (`detect_format`). ``chunk_max_tokens`` is the size of the largest
+    passage in white-space separated tokens; ObliQA's passages are never split. Raises CorpusError, and ConfigError if
     ``chunk_max_tokens`` is below 1.
     """
     if not isinstance(source, Path):
@@ -92,8 +92,8 @@ def open_stream(source: Path | PassageStream, format: str | None = None, chunk_m
 
 
 def detect_format(source: Path) -> str:
-    """The name in `FORMATS` of what the files at ``source`` look like. Raises CorpusError for several or none."""
-    if len(pandachat.files(source)) == 1:  # JSON as ObliQA's documents are, but with keys of its own
+    """The name in `FORMATS` that fits the files at ``source``. Raises CorpusError if several or none fit."""
+    if len(pandachat.files(source)) == 1:  # JSON files like ObliQA's documents, but with other keys
         return "pandachat"
     single = {"pandachat", *DOCUMENT_FORMATS} - {"documents"}
     counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name not in single}

@@ -1,10 +1,10 @@
-"""Answers from a file in the schema of RIRAG A.6.
+"""Reads answers from a file in the schema of RIRAG A.6.
 
 ::
 
     [{"QuestionID": "…", "Question": "…", "RetrievedPassages": ["…", "…"], "Answer": "…"}, …]
 
-The texts are taken exactly as they stand in the file, because published scores were computed on them.
+The texts are read exactly as they are in the file, because published scores were computed on them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ SCHEMA = "a list of {QuestionID, Question, RetrievedPassages, Answer}"
 
 @dataclass(frozen=True, slots=True)
 class AnswerItem:
-    """One item of the file. ``number`` is its place there, from 1: several items may have one ``question_id``.
+    """One item of the file. ``number`` is its place in the file, from 1: several items may share a ``question_id``.
 
-    ``skipped`` is empty, or says why the reference script passes over the item; such an item may lack its passages.
+    ``skipped`` is empty, or says why the reference script skips the item; such an item may lack its passages.
     """
 
     number: int
@@ -37,7 +37,7 @@ class AnswerItem:
 
     @property
     def sha256(self) -> str:
-        """Of everything that is scored and shown, in hexadecimal."""
+        """The sha256 of everything that is scored and shown, in hexadecimal."""
         fields = [self.question_id, self.question, self.passages, self.answer]
         return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
@@ -54,9 +54,9 @@ class AnswerFile:
 def read_answers(path: Path) -> AnswerFile:
     """The items of a JSON list, of one JSON object, or of a file with one JSON object per line.
 
-    ``RetrievedPassages`` may be one text instead of a list, or a list inside a text, as some published files have it;
-    ``Question`` and ``QuestionID`` may be missing. Other keys are ignored. Raises CorpusError naming the item and the
-    field where the file is anything else.
+    ``RetrievedPassages`` may be one text instead of a list, or a list inside a text, as in some published files;
+    ``Question`` and ``QuestionID`` may be missing. Other keys are ignored. For any other content, raises CorpusError
+    that names the item and the field.
     """
     try:
         content = path.read_bytes()
@@ -83,7 +83,7 @@ def answers_in(content: bytes, name: str) -> AnswerFile:
 
 
 def _rows(text: str, name: str) -> list[Any]:
-    """A JSON list as it is, one JSON object as a list of one, else one value per line."""
+    """The items of a JSON list, one JSON object as a list of one, or else one value per line."""
     try:
         value = json.loads(text)
     except RecursionError as error:
@@ -125,14 +125,14 @@ def _item(row: object, number: int, name: str) -> AnswerItem:
 
 
 def _no_answer(row: dict[str, Any]) -> str:
-    """Why there is nothing to score, as RegNLP/RePASs ``scripts/evaluate_model.py`` (ba888af) decides it."""
+    """The reason why there is nothing to score, as in RegNLP/RePASs ``scripts/evaluate_model.py`` (ba888af)."""
     if "Answer" not in row:
         return "no answer: the item has no 'Answer'"
     return "no answer: it is null" if row["Answer"] is None else "no answer: it is empty"
 
 
 def _text(row: dict[str, Any], field: str, place: str, *, whole_number: bool = False) -> str:
-    """The text under ``field``, unchanged; empty where it is missing or null."""
+    """The text under ``field``, unchanged; empty if it is missing or null."""
     value = row.get(field)
     if value is None:
         return ""

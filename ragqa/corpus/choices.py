@@ -1,4 +1,4 @@
-"""Choices that a corpus makes by itself: its language, how its words are read, from passages of all of it."""
+"""Chooses the language and the analyser of a corpus from a sample of its passages."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.types import Passage
 
 LOOKED_AT: Final = 400  # passages
-_DOCUMENTS: Final = 6  # that are read before the rest
-_SENTENCE: Final = 60  # characters: what is shorter is a heading, and says no language
-_NUMBERED: Final = 0.5  # share of passages with a rule's number from which a corpus is read as regulation
+_DOCUMENTS: Final = 6  # documents that are read for the sample
+_SENTENCE: Final = 60  # characters: shorter passages are mostly headings, which do not show the language
+_NUMBERED: Final = 0.5  # share of passages with a rule number from which a corpus gets the analyser of regulation
 
 T = TypeVar("T")
 
 
 def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
-    """The language (ISO 639), the name of the analyser that fits these passages, and the reason in a sentence."""
+    """The language (ISO 639) of these passages, the name of the analyser that fits, and the reason in a sentence."""
     texts = [one for one in passages if len(one.text) > _SENTENCE] or passages
     votes = Counter(language_of(one.text) for one in spread(texts, LOOKED_AT) if len(one.text) > _SENTENCE)
     language = votes.most_common(1)[0][0] if votes else ENGLISH
@@ -35,13 +35,13 @@ def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
 
 
 def is_rule_number(number: str) -> bool:
-    """Whether a passage's number is one that a text prints, such as 4.2.1 or Article 6, and not a count."""
+    """Whether a passage's number is printed in the text, such as 4.2.1 or Article 6, and not an ordinal."""
     path = path_of(number)
     return len(path) > 1 or (bool(path) and path[0][0] not in {"", ITEM}) or number.endswith(")")
 
 
 def sample_of(stream: PassageStream) -> tuple[Passage, ...]:
-    """Passages of some documents, spread over all of them; none of a corpus that is no folder of documents."""
+    """Passages from some documents, spread over the whole corpus; none if it is not a folder of documents."""
     if not isinstance(stream, DocumentStream):
         return ()
     paths = tuple(spread(stream.paths, _DOCUMENTS))
@@ -51,5 +51,5 @@ def sample_of(stream: PassageStream) -> tuple[Passage, ...]:
 
 
 def spread(several: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many of these, from all over them."""
+    """At most ``most`` of these, evenly spread."""
     return several[:: max(1, -(-len(several) // most))]

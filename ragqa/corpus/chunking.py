@@ -1,8 +1,8 @@
-"""A text's structure, and chunks of bounded length that follow it.
+"""Finds the structure of a text, and cuts it into chunks of bounded length that follow the structure.
 
-`markdown_outline` and `plain_outline` find sections and blocks by character offsets; `chunk` merges and splits the
-blocks into verbatim slices that never cut a sentence that fits. Markdown is read by markdown-it (CommonMark and
-tables), whose tokens know their lines; nothing is rendered.
+`markdown_outline` and `plain_outline` find sections and blocks by character offsets. `chunk` merges and splits the
+blocks into verbatim slices, and never cuts a sentence that fits. Markdown is parsed by markdown-it (CommonMark and
+tables), whose tokens have line numbers; nothing is rendered.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
-MAX_HEADING_WORDS = 25  # more is a paragraph that happens to stand above a line of dashes
+MAX_HEADING_WORDS = 25  # a longer "heading" is a paragraph that happens to be above a line of dashes
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitBlock:
-    """A run of characters that belong together, and what it may be split into: first its parts, else sentences."""
+    """A block of characters that belong together. It may be split into its parts or, without parts, into sentences."""
 
     start: int
     end: int
@@ -44,14 +44,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The sections of a text in order. ``title`` is the first heading of level 1, empty where there is none."""
+    """The sections of a text in order. ``title`` is the first heading of level 1, empty if there is none."""
 
     title: str
     sections: tuple[Section, ...]
 
 
 def plain_outline(text: str) -> Outline:
-    """One section without a path; blank lines part its blocks."""
+    """One section without a path, with blocks separated by blank lines."""
     lines = _Lines(text)
     runs = groupby(range(lines.count), key=lambda line: text[lines.starts[line] : lines.starts[line + 1]].isspace())
     paragraphs = [list(run) for is_blank, run in runs if not is_blank]
@@ -61,20 +61,20 @@ def plain_outline(text: str) -> Outline:
 def markdown_outline(text: str) -> Outline:
     r"""The outline of a Markdown text whose lines end in ``\n``.
 
-    Every line that is not a heading lies in exactly one block, link definitions and HTML too. YAML front matter is
-    left out; its title counts where there is no heading of level 1. Headings inside lists and quotations are text, and
-    so is a "heading" of more than 25 words: most often a paragraph above a line of dashes.
+    Every line that is not a heading is in exactly one block, including link definitions and HTML. YAML front matter is
+    left out; its title is used if there is no heading of level 1. Headings inside lists and quotations are text, and so
+    is a "heading" of more than 25 words, which is most often a paragraph above a line of dashes.
     """
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
     inline_parser = MarkdownIt("commonmark")
     block_parser = MarkdownIt("commonmark").enable("table")
-    block_parser.core.ruler.enableOnly(["normalize", "block"])  # inside a block only headings need reading
+    block_parser.core.ruler.enableOnly(["normalize", "block"])  # only headings need inline parsing
     front = _FRONT_MATTER.match(text)
     matter = front.group() if front else ""
     n_front_lines = matter.count("\n") + (bool(matter) and not matter.endswith("\n"))
-    body = "\n" * n_front_lines + text[len(matter) :]  # the same line numbers, with nothing to read on the first lines
+    body = "\n" * n_front_lines + text[len(matter) :]  # blank lines in place of the front matter keep line numbers
     nodes = [node for node in SyntaxTreeNode(block_parser.parse(body)).children if node.map]
     title, sections = _sections(nodes, _Lines(text), n_front_lines, inline_parser)
     if not title and (named := _FRONT_TITLE.search(matter)):
@@ -83,7 +83,7 @@ def markdown_outline(text: str) -> Outline:
 
 
 class _Lines:
-    """Line numbers (from 0) to character offsets."""
+    """Maps line numbers (from 0) to character offsets."""
 
     def __init__(self, text: str) -> None:
         self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
@@ -103,7 +103,7 @@ def _sections(
 ) -> tuple[str, tuple[Section, ...]]:
     title = ""
     sections: list[Section] = []
-    above: list[tuple[int, str]] = []  # level and text of the headings that hold here
+    above: list[tuple[int, str]] = []  # level and text of the headings above the current block
     waiting: list[SyntaxTreeNode] = []
     for node in nodes:
         heading = _heading(node, parser)
@@ -130,7 +130,7 @@ def _range(node: SyntaxTreeNode) -> tuple[int, int]:
 
 
 def _heading(node: SyntaxTreeNode, parser: MarkdownIt) -> tuple[int, str] | None:
-    """Level and plain text of a heading, None for anything else."""
+    """The level and plain text of a heading; None for other nodes."""
     if node.type != "heading":
         return None
     source = "".join(child.content for child in node.children)
@@ -146,7 +146,7 @@ def _is_shown(kind: str) -> bool:
 
 
 def _tile(nodes: Sequence[SyntaxTreeNode], lines: _Lines, first: int, last: int) -> Iterator[SplitBlock]:
-    """Blocks that cover the lines first..last without overlap: one per node, and what lies between nodes."""
+    """Blocks that cover the lines ``first`` to ``last - 1`` without overlap: one per node, and one per gap."""
     position = first
     for node in nodes:
         begin, end = _range(node)
@@ -166,15 +166,15 @@ def _parts(node: SyntaxTreeNode, lines: _Lines, begin: int, end: int) -> tuple[S
 
 
 _WORD = re.compile(r"\S+")
-_CLAUSE_ENDS = (";:", ",–—)")  # tried in this order, then any word's end
+_CLAUSE_ENDS = (";:", ",–—)")  # tried in this order, then the end of any word
 
 
 def chunk(text: str, blocks: Iterable[SplitBlock], max_tokens: int) -> Iterator[Span]:
     """Chunks of at most ``max_tokens`` white-space separated tokens, in order; no token is lost or repeated.
 
-    A block that fits stays whole, and neighbours are merged while they fit together. A longer one is split into its
-    parts (list items, table rows, lines of code), then sentences; a sentence that alone is too long is split at its
-    clauses, else between words. Blank blocks give nothing. ``max_tokens`` is at least 1.
+    A block that fits is not split, and neighbours are merged while they fit together. A longer block is split into its
+    parts (list items, table rows, lines of code), then into sentences. A sentence that is too long is split at its
+    clauses, else between words. Blank blocks give no chunk. ``max_tokens`` must be at least 1.
     """
     start = end = n_tokens = 0
     for piece_start, piece_end in _pieces(text, blocks, max_tokens):
@@ -192,7 +192,7 @@ def _count(text: str, start: int, end: int) -> int:
 
 
 def _pieces(text: str, blocks: Iterable[SplitBlock], max_tokens: int) -> Iterator[tuple[int, int]]:
-    """The largest slices that fit, without surrounding white space; between two of them is white space only."""
+    """The largest slices that fit, without surrounding white space; only white space separates them."""
     for block in blocks:
         stripped = text[block.start : block.end].strip()
         if not stripped:
@@ -222,7 +222,7 @@ def _sentence_pieces(text: str, start: int, end: int, max_tokens: int) -> Iterat
 
 
 def _clause_border(text: str, words: Sequence[tuple[int, int]], first: int, last: int) -> int:
-    """Where to end a slice of words[first:last]: after the last clause end in its second half, else at ``last``."""
+    """The end of a slice of words[first:last]: after the last clause end in its second half, else ``last``."""
     for marks in _CLAUSE_ENDS:
         for border in range(last, (first + last) // 2, -1):
             if text[words[border - 1][1] - 1] in marks:

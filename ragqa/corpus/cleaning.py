@@ -1,4 +1,4 @@
-"""Text as a reader sees it: what cannot be seen is removed, what has two spellings gets one."""
+"""Cleans text to what a reader sees: removes invisible characters and unifies white space and symbols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REMOVED = _codes(
     (0x7F, 0x84),  # delete and C1 controls
     (0x86, 0x9F),
     (0xAD, 0xAD),  # soft hyphen
-    (0x61C, 0x61C),  # direction marks; the zero-width joiners U+200C and U+200D stay: they change what is seen
+    (0x61C, 0x61C),  # direction marks; the zero-width joiners U+200C and U+200D stay, as they change the visible text
     (0x200B, 0x200B),
     (0x200E, 0x200F),
     (0x202A, 0x202E),
@@ -26,13 +26,13 @@ _REMOVED = _codes(
 )
 _LINE_ENDS = (0x0B, 0x0C, 0x85, 0x2028, 0x2029)
 _SPACES = (0xA0, 0x2007, 0x202F)
-_WINGDINGS = {0xF0FC: "✓", 0xF0A7: "▪", 0xF0B7: "•", 0xF0D8: "➢"}  # private-use codes that word processors leave
+_WINGDINGS = {0xF0FC: "✓", 0xF0A7: "▪", 0xF0B7: "•", 0xF0D8: "➢"}  # private-use codes that word processors write
 _TABLE = str.maketrans(
     dict.fromkeys(_REMOVED, "")
     | dict.fromkeys(_LINE_ENDS, "\n")
     | dict.fromkeys(_SPACES, " ")
     | _WINGDINGS
-    | dict.fromkeys(range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}")  # half characters: cannot be stored
+    | dict.fromkeys(range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}")  # lone surrogates, which cannot be stored
 )
 
 _MARKER = r"[/\\]Table (?:Start|End)\b"
@@ -42,12 +42,12 @@ _MARKERS = re.compile(rf"^[ \t]*{_MARKER}(?: and {_MARKER})?[ \t]*|[ \t]*{_MARKE
 def clean_text(text: str) -> str:
     r"""The text without invisible characters, table markers and surrounding white space; blank text gives ``""``.
 
-    Direction marks, zero-width characters, soft hyphens and control characters go; ``\r\n`` becomes ``\n``, a
-    no-break space a space. ``/Table Start`` and ``/Table End`` go from the start or end of a line, with the line where
-    nothing else stands on it; the rows between them stay.
+    Direction marks, zero-width characters, soft hyphens and control characters are removed; ``\r\n`` becomes ``\n``, a
+    no-break space a space. ``/Table Start`` and ``/Table End`` are removed from the start or end of a line, and so is a
+    line that has nothing else; the rows between the markers stay.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.isprintable():  # nothing of the table is
+    if not text.isprintable():  # no character in the table is printable
         text = text.translate(_TABLE)
     if "Table Start" in text or "Table End" in text:
         text = "\n".join(_without_markers(text.split("\n")))

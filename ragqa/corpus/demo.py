@@ -16,9 +16,9 @@ _FOLDER = Path(__file__).parent / "demo"
 
 @dataclass(frozen=True, slots=True)
 class DemoCorpus:
-    """A corpus shipped with ragqa. ``name`` is also its index's; ``description`` is one line for the page.
+    """A bundled corpus. Its index has the same ``name``; ``description`` is one line for the page.
 
-    ``featured`` are the ids of the questions offered first: those that show most with the default settings.
+    ``featured`` are the ids of the questions offered first, which show the most with the default settings.
     """
 
     name: str
@@ -34,7 +34,7 @@ class DemoCorpus:
         return tuple(sorted((_FOLDER / self.name).glob("questions*.json")))
 
     def questions(self) -> tuple[GoldQuestion, ...]:
-        """The example questions, featured ones first, with gold passages of the corpus as indexed by default."""
+        """The example questions, featured ones first, with the gold passages of the corpus in its default chunks."""
         return _questions(self)
 
 
@@ -77,7 +77,7 @@ DEMOS: dict[str, DemoCorpus] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedExample:
-    """A text with the question it answers, and what comes of its first sentence."""
+    """A text to check, the question that it answers, and the verdict on its first sentence."""
 
     verdict: Verdict
     text: str

@@ -1,4 +1,4 @@
-"""Other people's files as text or JSON items; errors say which file and item, what was expected and what was found."""
+"""Reads users' files as text or JSON items. Errors name the file and item, the expected and the found content."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ragqa.errors import CorpusError
 def files_below(source: Path, suffixes: Collection[str]) -> tuple[Path, ...]:
     """The files with one of these suffixes, sorted by their path in the folder, the same on every system.
 
-    Hidden files and folders are skipped; linked folders are not entered, and linked files count only where they lie
-    inside ``source``. Raises CorpusError where a folder cannot be read.
+    Hidden files and folders are skipped. Linked folders are not entered, and linked files count only if their target is
+    inside ``source``. Raises CorpusError if a folder cannot be read.
     """
     if source.is_file():
         return (source,) if source.suffix.lower() in suffixes else ()
@@ -34,7 +34,7 @@ def files_below(source: Path, suffixes: Collection[str]) -> tuple[Path, ...]:
 
 
 def storable_name(name: str) -> str:
-    """The name with bytes that are not UTF-8 spelled out, so that it can be stored."""
+    """The name with bytes that are not UTF-8 escaped, so that it can be stored."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -44,7 +44,7 @@ def _raise_unreadable(error: OSError) -> None:
 
 
 def read_utf8(path: Path, name: str) -> str:
-    r"""The file's text, line endings as ``\n``, without a byte-order mark. ``name`` is what errors call the file."""
+    r"""The file's text, with ``\n`` as line ending and without a byte-order mark. Errors call the file ``name``."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -61,7 +61,7 @@ def passage_id_of(document_id: str, number: str) -> str:
 
 
 def read_json(path: Path, name: str) -> Any:  # noqa: ANN401 - it is whatever the file holds; callers check
-    """What the file holds; ``NaN`` is tolerated, a byte-order mark too. ``name`` is what errors call the file."""
+    """The JSON value in the file, which may have ``NaN`` and a byte-order mark. Errors call the file ``name``."""
     text = read_utf8(path, name)
     try:
         return json.loads(text)
@@ -72,7 +72,7 @@ def read_json(path: Path, name: str) -> Any:  # noqa: ANN401 - it is whatever th
 
 @dataclass(frozen=True, slots=True)
 class JsonItem:
-    """One object of a list in a JSON file; ``place`` says which, counted from 1: ``"3.json, item 17"``."""
+    """One object of a list in a JSON file; ``place`` is its place, counted from 1: ``"3.json, item 17"``."""
 
     place: str
     values: dict[str, Any]
@@ -81,7 +81,7 @@ class JsonItem:
         return key in self.values
 
     def text(self, key: str) -> str:
-        """The cleaned text under ``key``; ``NaN``, which some tools write for "no text", is ``""``."""
+        """The cleaned text under ``key``; ``""`` for ``NaN``, which some tools write for a missing text."""
         value = self._value(key, "a text")
         if isinstance(value, float) and math.isnan(value):
             return ""
@@ -97,7 +97,7 @@ class JsonItem:
         return line
 
     def identifier(self, key: str) -> str:
-        """The id under ``key``, a text that is not blank or a whole number, as a text."""
+        """The id under ``key`` as a text; it must be a whole number or a text that is not blank."""
         value = self._value(key, "a whole number or a text")
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -116,7 +116,7 @@ class JsonItem:
         return tuple(clean_text(value) for value in values)
 
     def items(self, key: str) -> tuple[JsonItem, ...]:
-        """The objects in the list under ``key``, which may be written as a text, as JSON or as Python writes it."""
+        """The objects in the list under ``key``. The list may be inside a text, in JSON or Python syntax."""
         return tuple(_items(_written(self._value(key, "a list")), f"{self.place}, {key!r}", "a list"))
 
     def _value(self, key: str, expected: str) -> Any:  # noqa: ANN401
@@ -133,12 +133,12 @@ class JsonItem:
 
 
 def read_items(path: Path, name: str) -> tuple[JsonItem, ...]:
-    """The objects of the list that the file holds, in order. Raises CorpusError where it holds anything else."""
+    """The objects of the list in the file, in order. Raises CorpusError if the file has other content."""
     return tuple(_items(read_json(path, name), name, "a list of objects at the top"))
 
 
 def _written(value: Any) -> Any:  # noqa: ANN401 - whatever the file holds; callers check
-    """The list that a text spells out; anything else as it is."""
+    """The list that a text contains; any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("["):
         return value
     try:
@@ -164,7 +164,7 @@ def _items(values: object, place: str, expected: str) -> Iterator[JsonItem]:
 
 
 def describe(value: object) -> str:
-    """A JSON value in a reader's words, shortened."""
+    """A short description of a JSON value for error messages."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""JSON lines of {id, title, text}, one document a line, gzipped or not -> passages."""
+"""Reads passages from JSON lines of {id, title, text}, one document a line, gzipped or not."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VERSION: Final = 1  # of how lines become passages; part of the identity
+VERSION: Final = 1  # raise it when lines become other passages; part of the identity
 LABEL = "JSON lines"
 SUFFIXES = (".jsonl", ".jsonl.gz")
-QUESTIONS = tuple(f"_questions{suffix}" for suffix in SUFFIXES)  # files of questions beside the documents
+QUESTIONS = tuple(f"_questions{suffix}" for suffix in SUFFIXES)  # files with questions, not documents
 ID_KEYS = ("id", "_id")  # BEIR writes "_id"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NUMBERED = re.compile(r" \([0-9]+\)$")
 
 
 def stream(source: Path, chunk_max_tokens: int = 128) -> JsonLinesStream:
-    """The lines of this file or folder."""
+    """A stream of the documents in this file or folder."""
     return JsonLinesStream(source, chunk_max_tokens)
 
 
 def looks_like_jsonl(path: Path) -> bool:
-    """Whether `stream` would find files at ``path``: by their names, so that a broken line still gets its error."""
+    """Whether `stream` would find files at ``path``, by name only, so that an invalid line still gets its own error."""
     return bool(files(path))
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """The files that `stream` would read, by name; none where there are none. A file named itself always counts."""
+    """The files that `stream` would read, by name. A file given as ``source`` counts even if it has questions."""
     if not source.is_dir():
         return (source,) if source.is_file() and source.name.lower().endswith(SUFFIXES) else ()
     found = [path for path in source.iterdir() if path.name.lower().endswith(SUFFIXES) and path.is_file()]
@@ -53,10 +53,10 @@ def files(source: Path) -> tuple[Path, ...]:
 
 
 def read_json_lines(path: Path, name: str) -> Iterator[JsonItem]:
-    """The objects of a file, one a line, read as they are asked for; blank lines are skipped, a byte-order mark too.
+    """Yields the objects of a file, one a line; skips blank lines and a byte-order mark.
 
-    ``name`` is what errors call the file, a line counts from 1: ``"facts.jsonl, line 17"``. A name that ends in
-    ``.gz`` is unpacked. Raises CorpusError where the file cannot be read or a line is no JSON object in UTF-8.
+    Errors call the file ``name`` and count lines from 1: ``"facts.jsonl, line 17"``. A file whose name ends in ``.gz``
+    is unpacked. Raises CorpusError if the file cannot be read or a line is not a JSON object in UTF-8.
     """
     try:
         with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as lines:
@@ -73,10 +73,10 @@ def read_json_lines(path: Path, name: str) -> Iterator[JsonItem]:
 def passages_of_document(
     document_id: str, title: str, spans: Iterable[Span], is_document: Callable[[str], bool]
 ) -> Iterator[Passage]:
-    """The passages of one document: the first has the document's id, the others ``#2``, ``#3``.
+    """The passages of one document: the first has the document's id, the others have it with ``#2``, ``#3``.
 
-    Never gives a name that a document has: where there is a document "A#2", the second passage of "A" is "A#3".
-    ``is_document`` knows every document's id.
+    No passage gets the id of another document: if there is a document "A#2", the second passage of "A" is "A#3".
+    ``is_document`` says whether a document has an id.
     """
     suffix = 1
     for ordinal, span in enumerate(spans, start=1):
@@ -113,12 +113,12 @@ def _parse(line: bytes, place: str) -> JsonItem:
 
 
 def _given_id(item: JsonItem) -> str:
-    """The document's id, empty where the line gives none."""
+    """The id in the line, empty if it has none."""
     return next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
 
 
 def _title_of(item: JsonItem) -> str:
-    """The title on one line, empty where it is missing, null or blank."""
+    """The title on one line, empty if it is missing, null or blank."""
     return " ".join(item.text("title").split()) if item.values.get("title") is not None else ""
 
 
@@ -129,18 +129,18 @@ def _spans_of(text: str, max_tokens: int) -> tuple[Span, ...]:
 
 @dataclass(frozen=True, slots=True)
 class JsonLinesStream:
-    """The documents of a .jsonl or .jsonl.gz file, or of all such files in a folder, lines in order, files by name.
+    """The documents of a .jsonl or .jsonl.gz file, or of all such files in a folder; lines in order, files by name.
 
     A line is an object of text, title (may be missing) and id (a text or a whole number; "_id" is read too). Texts are
-    cleaned (`clean_text`), blank ones left out. A text of at most ``max_tokens`` white-space separated tokens is one
-    passage, a longer one is chunked (`chunk`); ids are ``"ID"``, ``"ID#2"``, ``"ID#3"``, with a higher number where
-    another document has that name. ``document_id`` is the id; where it is missing or null, the title, and where titles
-    repeat ``"Title (2)"``. ``number`` is the ordinal in the document from 1; ``start`` and ``end`` are character
-    offsets in the cleaned text. In a folder ``*_questions.jsonl`` files are skipped.
+    cleaned (`clean_text`); blank texts are left out. A text of at most ``max_tokens`` white-space separated tokens is
+    one passage; a longer text is chunked (`chunk`). Passage ids are ``"ID"``, ``"ID#2"``, ``"ID#3"``, with a higher
+    number if another document has that id. ``document_id`` is the id or, if that is missing or null, the title, with
+    ``"Title (2)"`` for a repeated title. ``number`` is the ordinal in the document from 1; ``start`` and ``end`` are
+    character offsets in the cleaned text. In a folder, ``*_questions.jsonl`` files are skipped.
 
-    The source is read twice: first every id and title, of which 16 bytes a line stay in memory, so that no id is given
-    twice. Raises CorpusError where a line is not as described here, an id repeats or there is no text at all, and
-    ConfigError where ``max_tokens`` is below 1.
+    The source is read twice: first every id and title, of which 16 bytes a line stay in memory, so that ids are unique.
+    Raises CorpusError if a line is not as described here, an id repeats or there is no text at all, and ConfigError if
+    ``max_tokens`` is below 1.
     """
 
     source: Path
@@ -182,19 +182,19 @@ def _lines_of(source: Path) -> Iterator[JsonItem]:
 
 @dataclass(slots=True)
 class _Names:
-    """The ids a source gives and what follows for the lines without one; by their hashes, in ascending order.
+    """The ids in a source, and the titles used as ids by lines without one; as hashes, in ascending order.
 
-    Two ids with the same 64-bit hash would count as one: among ten million a chance of one in 370,000.
+    Two ids with the same 64-bit hash would count as one: among ten million, a chance of one in 370,000.
     """
 
     given: NDArray[np.uint64]
-    documents: NDArray[np.uint64]  # of the lines with text, the ids and the titles that are ids
-    repeated: frozenset[int]  # titles that several lines without an id have, or that are another line's id
-    taken: set[str] = field(default_factory=set)  # names already given that another line may ask for
+    documents: NDArray[np.uint64]  # the ids of documents with text: given ids, and titles used as ids
+    repeated: frozenset[int]  # titles of several lines without an id, and titles that are another line's id
+    taken: set[str] = field(default_factory=set)  # names already used that another line could also get
     counts: Counter[str] = field(default_factory=Counter)
 
     def next_of(self, title: str) -> str:
-        """The id of the next line that has only this title: the title, else ``"Title (2)"`` and so on."""
+        """The id of the next line that has this title and no id: the title, else ``"Title (2)"`` and so on."""
         name = title
         while name in self.taken or _holds(self.given, _hash(name)):
             self.counts[title] += 1
@@ -208,7 +208,7 @@ class _Names:
 
 
 def _read_names(source: Path) -> _Names:
-    import numpy as np  # not at the top: the page lists the demonstrations without it
+    import numpy as np  # not at the top: the page lists the bundled corpora without it
 
     given, filled, titles = array("Q"), array("Q"), array("Q")
     n_lines = 0
@@ -239,7 +239,7 @@ def _read_names(source: Path) -> _Names:
 
 
 def _raise_repeated(source: Path, codes: set[int]) -> None:
-    """Raises CorpusError that names the first line whose id stands before; only lines of these hashes are looked at."""
+    """Raises CorpusError that names the first line with a repeated id; only ids with these hashes are compared."""
     places: dict[str, str] = {}
     for item in _lines_of(source):
         document_id = _given_id(item)

@@ -1,4 +1,4 @@
-"""The rule that a question asks for by its number: "rule 3.1.1 of the Outsourcing Rules", "Article 6(1)(a)". Pure."""
+"""Finds the rule that a question names by number: "rule 3.1.1 of the Outsourcing Rules", "Article 6(1)(a)". Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragqa.english.reading import read
 from ragqa.types import Passage
 
 MOST = 12  # passages of one rule
-ENOUGH = 0.5  # of the words that name an instrument, rare ones counting more: a document with so many is meant
+ENOUGH = 0.5  # weighted share of an instrument's words from which a document with them is meant; rare words weigh more
 
 
 def names_a_rule(question: str) -> bool:
@@ -21,16 +21,17 @@ def names_a_rule(question: str) -> bool:
 
 
 def _mentions(question: str) -> Sequence[Mention]:
-    """The references in it, which may be a number and nothing else."""
+    """The references in the question, which may be only a number."""
     return mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
 
 
 def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
-    """The passages of each rule that the question names by number, in reading order; none where it names none.
+    """The passages of each rule that the question names by number, in reading order; () if it names none.
 
-    Of several documents with such a number that is meant whose title or id the question names; where it names none,
-    the first among ``ranked``, ids of documents. A named instrument that is no document's leaves nothing, nor does a
-    first word before a number by itself ("Outsourcing 3.1.1" may name a document, "Within 3.1 days" does not).
+    If several documents have the number, the one whose title or id the question names is used, else the first in
+    ``ranked``, which are document ids. If the question names an instrument that is not a document, or has an unknown
+    capitalised first word before the number, there is no result ("Outsourcing 3.1.1" may name a document, "Within 3.1
+    days" does not).
     """
     found: dict[int, None] = {}
     for (start, last), *_ in _places(question, passages, ranked):
@@ -39,18 +40,18 @@ def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence
 
 
 def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
-    """Where the question names no document, the first passage that each other one has of the number that it names."""
+    """If the question names no document, the first passage with its number in each of the other documents."""
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
 @lru_cache(4)
 def _resolver(passages: Sequence[Passage]) -> Resolver:
-    """Of an index's passages, looked at once: a second for some tens of thousands."""
+    """The cached resolver of an index's passages; making it takes a second for some tens of thousands."""
     return resolver_of(passages)
 
 
 def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
-    """Of each rule that is named its first and last place in the document that is meant, else in each that has it."""
+    """For each named rule, its first and last place in the document meant, else in each document that has it."""
     resolver, order = _resolver(passages), {name: place for place, name in enumerate(dict.fromkeys(ranked))}
     for mention in _mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
@@ -65,7 +66,7 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
 
 
 def _written(named: Named) -> Iterator[Named]:
-    """As documents may have it: 20(2)(a) is 20.2(a), too."""
+    """The spellings that documents may use: 20(2)(a) may also be 20.2(a)."""
     if named.unit and named.items:
         yield Named(f"{named.unit}.{named.items[0]}", named.items[1:])
     if named.unit:
@@ -73,7 +74,7 @@ def _written(named: Named) -> Iterator[Named]:
 
 
 def _meant(words: frozenset[str], resolver: Resolver) -> dict[str, float]:
-    """Of each document the share of these words that its title or id has; a word that many have counts little."""
+    """For each document, the weighted share of these words in its title or id; common words weigh less."""
     holding = _names(resolver.passages)
     n_with = Counter(word for stems in holding.values() for word in stems)
     weights = {word: 1.0 / max(1, n_with[word]) for word in sorted(words)}

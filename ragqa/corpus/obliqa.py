@@ -1,6 +1,6 @@
-"""ObliQA: a folder of JSON documents, each a list of {ID, DocumentID, PassageID, Passage} -> passages.
+"""Reads passages from ObliQA: a folder of JSON documents, each a list of {ID, DocumentID, PassageID, Passage}.
 
-The schema of RegNLP/ObliQADataset. ``titles.json`` beside the documents or one folder up may name them.
+This is the schema of RegNLP/ObliQADataset. ``titles.json``, beside the documents or one folder up, may give titles.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class _Row:
     document_id: str
     number: str
     text: str
-    item_id: str = ""  # the item's own ID, which only the shared task's runs name
+    item_id: str = ""  # the item's own ID, which only runs of the shared task use
 
 
 def load_obliqa(folder: Path) -> tuple[Passage, ...]:
-    """The non-empty passages of every document, files in numeric order (2.json before 10.json), items as they stand.
+    """The non-empty passages of every document, files in numeric order (2.json before 10.json), items in file order.
 
-    ``folder`` holds the ``*.json`` documents, or a ``documents/`` folder of them, or is one such file. Texts are
-    cleaned (`clean_text`); blank passages are left out. Ids are ``"DocumentID:PassageID"``; where one repeats, the
-    first non-empty passage keeps it and the others get ``#2``, ``#3``. ``section`` names the headings above. The
-    item's own ID is not used and may be missing. Raises CorpusError where something is not as described here.
+    ``folder`` has the ``*.json`` documents, or a ``documents/`` folder with them, or is one such file. Texts are
+    cleaned (`clean_text`); blank passages are left out. Ids are ``"DocumentID:PassageID"``; if an id repeats, the first
+    non-empty passage keeps it and the others get ``#2``, ``#3``. ``section`` has the headings above the passage. The
+    item's own ID is not used and may be missing. Raises CorpusError if something is not as described here.
     """
     documents = files(folder)
     if not documents:
@@ -58,9 +58,9 @@ def load_obliqa(folder: Path) -> tuple[Passage, ...]:
 
 
 def load_item_ids(source: Path) -> dict[str, str]:
-    """The item's own ID for each passage id that `load_obliqa` gives: what runs of the RIRAG shared task name.
+    """The item's own ID, which runs of the RIRAG shared task use, for each passage id of `load_obliqa`.
 
-    Raises CorpusError as `load_obliqa` does, and where a passage has no ID or two have the same.
+    Raises CorpusError as `load_obliqa` does, and if a passage has no ID or two passages have the same.
     """
     rows = [row for path in files(source) for row in _read_rows(path, path.name) if row.text]
     named = dict(zip(_unique_ids(rows), (row.item_id for row in rows), strict=True))
@@ -76,12 +76,12 @@ def load_item_ids(source: Path) -> dict[str, str]:
 
 
 def stream(source: Path, chunk_max_tokens: int = 128) -> LoadedStream:
-    """The passages of `load_obliqa`; they are not chunked."""
+    """A stream of the passages of `load_obliqa`, which are not chunked."""
     return loaded("obliqa", source, load_obliqa(source))
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """The JSON documents that `load_obliqa` would read, in numeric order; none where there are none."""
+    """The JSON documents that `load_obliqa` would read, in numeric order."""
     if source.is_file():
         return (source,) if source.suffix.lower() == ".json" else ()
     for folder in (source / "documents", source):
@@ -98,7 +98,7 @@ def _is_document(path: Path) -> bool:
 
 
 def _numeric_key(name: str) -> tuple[list[str | int], str]:
-    parts = re.split(r"([0-9]+)", name)  # texts at even places, numbers at odd ones: always comparable
+    parts = re.split(r"([0-9]+)", name)  # texts at even places and numbers at odd places, so always comparable
     return [int(part) if place % 2 else part for place, part in enumerate(parts)], name
 
 
@@ -131,7 +131,7 @@ def _passages(rows: Sequence[_Row], titles: dict[str, str]) -> Iterator[Passage]
 
 
 def _unique_ids(rows: Sequence[_Row]) -> Iterator[str]:
-    """The id of each row; the second of a name gets ``#2`` and so on, never a name that another row has."""
+    """The unique id of each row: a repeated name gets ``#2`` and so on, but never the name of another row."""
     names = [passage_id_of(row.document_id, row.number) for row in rows]
     taken = set(names)
     counts: Counter[str] = Counter()
@@ -148,8 +148,8 @@ def _unique_ids(rows: Sequence[_Row]) -> Iterator[str]:
 
 
 def _sections(rows: Sequence[_Row]) -> Iterator[str]:
-    """For each row the headings above it, outermost first: ``"1. INTRODUCTION › 1.2 Application"``."""
-    headings: dict[tuple[str, tuple[str, ...]], str] = {}  # the latest of a number, as numbering may start again
+    """For each row, the headings above it, outermost first: ``"1. INTRODUCTION › 1.2 Application"``."""
+    headings: dict[tuple[str, tuple[str, ...]], str] = {}  # the latest of each number, as numbering may start again
     for row in rows:
         steps = _steps(row.number)
         above = [headings.get((row.document_id, steps[:depth])) for depth in range(1, len(steps))]

@@ -1,7 +1,7 @@
-"""PandaChat-RAG-sl: a JSON list of {query, answer, document, text, text_without_Q} -> passages and questions.
+"""Reads passages and questions from PandaChat-RAG-sl: a JSON list of {query, answer, document, text, text_without_Q}.
 
-The format of TajaKuzman/pandachat-rag-benchmark, one item a question. What is indexed is ``text_without_Q``, in which
-the questions that the document itself asks are blanked out. A submission's ``sources`` are values of ``document``.
+This is the format of TajaKuzman/pandachat-rag-benchmark, with one item a question. ``text_without_Q`` is indexed, in
+which the document's own questions are blanked out. A submission's ``sources`` are values of ``document``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUESTION, DOCUMENT, TEXT = "query", "document", "text_without_Q"
 LABEL = "PandaChat"
 PARAGRAPH_END = "<p>"
 PARAGRAPH_GAP = "\n\n"
-_HEAD_BYTES = 1 << 20  # enough for the keys of the first item; the whole real file has 1.5 MB
+_HEAD_BYTES = 1 << 20  # enough for the keys of the first item; the published file has 1.5 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class DocumentQuestion:
 
 
 def load_pandachat(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
-    """The passages of every document once, in the order in which the file, or the one such file in a folder, has them.
+    """The passages of every document, once each and in the order of the file; ``path`` may be the folder of the file.
 
-    A passage has at most ``max_tokens`` white-space separated tokens (128 is the benchmark's rule) and lies within one
-    document: paragraphs merged while they fit, a longer one split between sentences (`chunk`). ``document_id`` is the
+    A passage has at most ``max_tokens`` white-space separated tokens (128 in the benchmark), all of one document:
+    paragraphs are merged while they fit, and a longer one is split between sentences (`chunk`). ``document_id`` is the
     name that submissions give under ``sources``; passage ids are that name, then ``#2``, ``#3``. There are no titles.
-    ``start`` and ``end`` are character offsets in `pandachat_text`. Blank documents are left out. Raises CorpusError
-    where something is not as described here, and ConfigError where ``max_tokens`` is below 1.
+    ``start`` and ``end`` are character offsets in `pandachat_text`. Blank documents are left out. Raises CorpusError if
+    something is not as described here, and ConfigError if ``max_tokens`` is below 1.
     """
     check_max_tokens(max_tokens)
     texts: dict[str, str] = {}
@@ -69,9 +69,9 @@ def load_pandachat(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
 
 
 def load_pandachat_questions(path: Path) -> tuple[DocumentQuestion, ...]:
-    """The questions in the file's order, each with the one document it was taken from; ids are "1", "2" by position.
+    """The questions in file order, each with the document that it was taken from; ids are "1", "2" by position.
 
-    ``path`` as in `load_pandachat`. Raises CorpusError where an item has no question or no document.
+    ``path`` is as in `load_pandachat`. Raises CorpusError if an item has no question or no document.
     """
     return tuple(
         DocumentQuestion(Question(item.line(QUESTION), str(number)), frozenset({item.identifier(DOCUMENT)}))
@@ -80,17 +80,17 @@ def load_pandachat_questions(path: Path) -> tuple[DocumentQuestion, ...]:
 
 
 def load_pandachat_rows(path: Path) -> tuple[dict[str, Any], ...]:
-    """The items of the file as they are, uncleaned, in its order: a submission repeats them. Raises CorpusError.
+    """The unchanged items of the file in order, which a submission repeats. Raises CorpusError.
 
-    ``path`` as in `load_pandachat`.
+    ``path`` is as in `load_pandachat`.
     """
     return tuple(item.values for item in _items(path))
 
 
 def locate_pandachat(path: Path) -> Path:
-    """``path`` itself, or its folder ``pandachat`` where ``path`` is a folder of several data sets, as RAGQA_DATA is.
+    """``path``, or its folder ``pandachat`` if ``path`` is a folder of several data sets, such as RAGQA_DATA.
 
-    Nothing is read: what is not the data set is refused by the loaders.
+    The content is not checked; the loaders refuse other files.
     """
     beside = path / "pandachat"
     return beside if beside.is_dir() and not looks_like_pandachat(path) else path
@@ -99,13 +99,13 @@ def locate_pandachat(path: Path) -> Path:
 def looks_like_pandachat(path: Path) -> bool:
     """Whether ``path`` is a JSON list of items with the data set's keys, or a folder with exactly one such file.
 
-    Only the first megabyte is looked at. Submissions are objects, not lists: they do not count.
+    Only the first megabyte is read. Submissions do not count, as they are objects and not lists.
     """
     return len(files(path)) == 1
 
 
 def pandachat_text(marked: str) -> str:
-    r"""The text as a reader sees it: every paragraph cleaned, blank ones left out, a blank line between two.
+    r"""The text as a reader sees it: cleaned paragraphs, separated by a blank line, without blank ones.
 
     ``marked`` has ``<p>`` between paragraphs. Line breaks and blank lines within a paragraph become one space.
     """
@@ -121,7 +121,7 @@ def _paragraphs(text: str) -> Iterator[SplitBlock]:
 
 
 def _items(path: Path) -> tuple[JsonItem, ...]:
-    """The items of the file; of a folder, of the one file in it that looks right. Never none."""
+    """The items of the file, or of the only file of this format in a folder. There is at least one."""
     found = (path,) if path.is_file() else files(path)
     if len(found) != 1:
         held = " and ".join(file.name for file in found) if found else "none"
@@ -138,12 +138,12 @@ def _items(path: Path) -> tuple[JsonItem, ...]:
 
 
 def stream(source: Path, chunk_max_tokens: int = 128) -> LoadedStream:
-    """The passages of `load_pandachat`."""
+    """A stream of the passages of `load_pandachat`."""
     return loaded("pandachat", source, load_pandachat(source, chunk_max_tokens))
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """Of a file or the files of a folder those with the data set's keys, by name."""
+    """The file at ``source``, or the files in that folder, that have the data set's keys, by name."""
     candidates = [source] if source.is_file() else sorted(source.iterdir()) if source.is_dir() else []
     return tuple(file for file in candidates if file.suffix.lower() == ".json" and file.is_file() and _has_keys(file))
 

@@ -1,4 +1,4 @@
-"""Files of questions -> questions with the passages or documents that answer them, or the questions alone."""
+"""Reads questions from files, with or without the passages or documents that answer them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A question, the ids of the passages that answer it, and where given its answers.
+    """A question, the ids of the passages that answer it, and its answers, if the file has them.
 
-    ``evidence`` holds (document id, sentence) pairs; `resolve_gold` turns them into passage ids of a chunked corpus.
-    ``pair`` is, of a cross-reference question, the passage that cites and the one it cites; ``kind`` what its file
-    calls its kind.
+    ``evidence`` has (document id, sentence) pairs; `resolve_gold` turns them into passage ids of a chunked corpus.
+    ``pair`` has the citing and the cited passage of a cross-reference question; ``kind`` is its kind in the file.
     """
 
     question: Question
@@ -37,13 +36,13 @@ class GoldQuestion:
 
 
 def load_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion, ...]:
-    """The questions of one JSON file, in its order.
+    """The questions of one JSON file, in order.
 
-    Each item has QuestionID and Question, and either Passages, a list of {DocumentID, PassageID} (ObliQA), or Evidence,
-    a list of {DocumentID, Sentence}, or both; Answer (a text) or Answers (a list of texts) may stand beside them, or
-    alone where no gold is needed. The list of Passages may be a text that holds it, as JSON or as Python writes it.
-    XRefRAG's questions, whose two passages are one that cites and the one it cites, are known by Kind, Reference or the
-    sources that Answer names. Raises CorpusError where something is not as described here.
+    Each item has QuestionID and Question, and Passages, a list of {DocumentID, PassageID} (ObliQA), Evidence, a list of
+    {DocumentID, Sentence}, or both; neither is required if ``needs_gold`` is false. Answer (a text) or Answers (a list
+    of texts) is optional. The list of Passages may be inside a text, in JSON or Python syntax. An item with Kind,
+    Reference or sources in its Answer is an XRefRAG question, whose two passages are a citing and the cited one. Raises
+    CorpusError if something is not as described here.
     """
     if not path.is_file():
         msg = f"no file {path}; expected a JSON list of questions"
@@ -79,11 +78,11 @@ def _answers(item: JsonItem) -> tuple[str, ...]:
 
 
 def resolve_gold(questions: Iterable[GoldQuestion], passages: Iterable[Passage]) -> tuple[GoldQuestion, ...]:
-    """The questions with gold ids for their evidence added.
+    """The questions, with the gold ids that follow from their evidence.
 
-    Gold are the passages of the evidence's document whose text contains the sentence or, where a chunk border splits
-    it, a part of it; white space does not count. Evidence that stands nowhere adds nothing and is logged. A gold id
-    that is a passage's but for the full stop at its end is that passage's (ObliQA-MP and XRefRAG leave it out).
+    A passage of the evidence's document is gold if its text contains the sentence or, if a chunk border splits that, a
+    part of it; white space is ignored. Evidence that no passage contains adds nothing and is logged. A gold id that
+    lacks only the full stop at the end of a passage's id means that passage (ObliQA-MP and XRefRAG leave it out).
     """
     by_document: dict[str, list[Passage]] = {}
     for passage in passages:
@@ -107,7 +106,7 @@ def resolve_gold(questions: Iterable[GoldQuestion], passages: Iterable[Passage])
 
 
 class _Document:
-    """The passages of one document joined in their order, each knowing where it begins."""
+    """The joined passages of one document, with the offset of each."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         ordered = sorted(passages, key=lambda passage: passage.start)
@@ -119,7 +118,7 @@ class _Document:
         self._text = " ".join(texts)
 
     def owners(self, sentence: str) -> set[str]:
-        """The ids of the passages that every occurrence of the sentence touches."""
+        """The ids of the passages that overlap an occurrence of the sentence."""
         wanted = " ".join(sentence.split())
         return {
             self._ids[place]
@@ -142,13 +141,13 @@ GOLD, ANSWERS = "gold_passage_ids", "answers"
 
 
 def load_paragraph_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion, ...]:
-    """The questions of one .jsonl or .jsonl.gz file, in its order, gold being the ids of the lines that answer them.
+    """The questions of one .jsonl or .jsonl.gz file, in order, with the ids of the lines that answer them.
 
-    Each line has question and gold_passage_ids, a list of whole numbers or texts, read as texts: the ids of
-    `ragqa.corpus.jsonl`: passage ids where no text was long enough to be chunked, and document ids always. An id
-    stands under question_id, id or _id; without one it is the question's ordinal, "1" for the first. answers, a list
-    of texts, may be missing, and gold where ``needs_gold`` is False; other keys are not read. Raises CorpusError where
-    something is not as described here, an id repeats or there is no question.
+    Each line has question and gold_passage_ids, a list of whole numbers or texts, read as texts. These are the document
+    ids of `ragqa.corpus.jsonl`, and also passage ids if no text was long enough to be chunked. The question's id is
+    under question_id, id or _id; else it is the ordinal, "1" for the first. answers, a list of texts, may be missing,
+    and so may gold_passage_ids if ``needs_gold`` is False; other keys are ignored. Raises CorpusError if something is
+    not as described here, an id repeats or there is no question.
     """
     if not path.is_file():
         msg = f"no file {path}; expected JSON lines of {{question, {GOLD}}}; check the path and try again"
@@ -178,7 +177,7 @@ def _line_question(item: JsonItem, number: int, *, needs_gold: bool) -> GoldQues
 
 
 def _identifiers(item: JsonItem, key: str) -> tuple[str, ...]:
-    """The ids in the list under ``key``, whole numbers and texts alike as texts."""
+    """The ids in the list under ``key``, whole numbers or texts, as texts."""
     values = item.values.get(key)
     if not isinstance(values, list):
         found = describe(values) if key in item else f"no {key!r}"
@@ -192,10 +191,10 @@ GoldUnit = Literal["passage", "document"]
 
 
 def load_gold(path: Path, passages: Iterable[Passage]) -> tuple[tuple[GoldQuestion, ...], GoldUnit]:
-    """The questions of this file and what their gold ids name.
+    """The questions of this file, and whether their gold ids are of passages or documents.
 
-    ObliQA's schema names passages (evidence sentences are looked up among ``passages``); JSON lines of {question,
-    gold_passage_ids} and PandaChat's data set name documents, of which a corpus may make several passages. Raises
+    ObliQA's schema names passages (evidence sentences are looked up in ``passages``). JSON lines of {question,
+    gold_passage_ids} and PandaChat's data set name documents, which a corpus may split into several passages. Raises
     CorpusError.
     """
     if looks_like_jsonl(path):
@@ -209,7 +208,7 @@ def load_gold(path: Path, passages: Iterable[Passage]) -> tuple[tuple[GoldQuesti
 def load_asked(path: Path) -> tuple[Question, ...]:
     """The questions of a JSON list of {QuestionID, Question}, of JSON lines of {question}, or of PandaChat's data set.
 
-    Raises CorpusError where there is no such file, it is something else, it holds no question, or an id stands twice.
+    Raises CorpusError if the file does not exist, has another format or no question, or if an id repeats.
     """
     if not path.is_file():
         msg = f"no file {path}; expected a JSON list of {{QuestionID, Question}} or JSON lines of {{question}}"

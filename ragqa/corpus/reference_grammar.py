@@ -1,7 +1,7 @@
-"""References in legal text: ``Rule 4.2.1(b)``, ``point (c) of Article 36(1) of CRR``, ``Notifications 10.3``. Pure.
+"""Finds references in legal text: ``Rule 4.2.1(b)``, ``point (c) of Article 36(1) of CRR``, ``FEES 10.3``. Pure.
 
-A reference names numbers, of a kind where it says one (rule, section, …), within others and of an instrument where it
-names those.
+A reference names one or more numbers. It may also name their kind (rule, section, …), the units that contain them, and
+the instrument.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
-GRAMMAR_VERSION: Final = 2  # of this module: a change of what it finds makes what was kept of it unusable
+GRAMMAR_VERSION: Final = 2  # raise it when this module finds other references: kept results are then unusable
 HERE: Final = "this document"  # the instrument of "section 3 above"
 MOST: Final = 200  # references read in one passage
 ORDER: Final = (
     "volume book division part schedule annex appendix title chapter section regulation article rule clause recital "
     "principle paragraph point"
-).split()  # what may stand within what: the outer first
+).split()  # kinds of units, from the outermost to the innermost
 _LAST_RANK: Final = ORDER.index("chapter")
 
 _KIND = (
@@ -33,7 +33,7 @@ _HEAD = r"(?:[A-Z]{1,3}\d{0,2}\.|APP ?\d{1,2}\.)?"
 _COUNT = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"
 _UNIT = rf"(?:{_HEAD}{_COUNT}{_REST}*|[IVXLC]{{1,6}}|[A-H])(?![\w’'])"
 _NUMBER = rf"(?:{_UNIT}{_ITEMS}*|(?!\s?\([A-Z]{{2}}\)){_ITEMS}+)"
-_OPEN = rf"(?:\d{{1,3}}[A-Z]{{1,2}}\d{{0,3}}{_REST}*|\d{{1,3}}{_REST}+)(?!\w){_ITEMS}*"  # says it is a number
+_OPEN = rf"(?:\d{{1,3}}[A-Z]{{1,2}}\d{{0,3}}{_REST}*|\d{{1,3}}{_REST}+)(?!\w){_ITEMS}*"  # clearly a rule number
 _JOIN = r"(?: ?[,;/] ?(?:and +|or +|and/or +)?| +(?:and/or|and|or|to|through|or,) +| ?[–—-] ?)"
 _MEASURE = r"(?![\w.]*\s*(?:%|per cent|days?|years?|months?|hours?|million|business))"
 _MORE = rf"(?:{_JOIN}{_NUMBER}{_MEASURE})*"
@@ -52,7 +52,7 @@ _REFERENCE = re.compile(
 _ALONE = re.compile(
     rf"(?:(?<=[^\W\d_] )|(?<=[)] ))(?P<numbers>(?:{_OPEN}|{_ITEMS}+|\d{{1,2}}(?!\w|[/.]\w)){_MEASURE}{_MORE})"
 )
-_FRONT: Final = re.compile(rf"(?<![\w’'-])(?P<name>{_TITLE})(?:\s+Parts?)?,?\s+\(?$")  # of a number or its kind
+_FRONT: Final = re.compile(rf"(?<![\w’'-])(?P<name>{_TITLE})(?:\s+Parts?)?,?\s+\(?$")  # before a number or its kind
 _LEAD: Final = (
     r"\b(?i:in|to|with|of|under|by|for|from|and|or|if|where|see|per|than|that|both|either|unless|except|which)\s+"
 )
@@ -61,18 +61,18 @@ _CHAPTER: Final = re.compile(
     r"(?:(?:set out|referred to|specified|provided for|described) in|accordance with|purposes of|pursuant to|"
     r"[Ss]ubject to|required by)\s+$"
 )
-_OPENING: Final = re.compile(r"(?:^|[.;:\n\t)])\s*$")  # after which any word has a capital
+_OPENING: Final = re.compile(r"(?:^|[.;:\n\t)])\s*$")  # before a word that always has a capital
 _ONE = re.compile(rf"(?P<unit>{_UNIT})?(?P<items>{_ITEMS}*)")
-_BACK: Final = 120  # characters in which a name stands before its number
+_BACK: Final = 120  # characters to look back from a number for a name
 _KINDS: Final = {"": "section", "s": "section", "para": "paragraph", "appendice": "appendix", "app": "appendix"}
 _NO_NAME: Final = {"A", "I", "IF", "OR", "AND", "THE", "IN", "NOT", "AN", "OF", "TO", "BY", "RULE", "RULES", "PART"}
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One number of a reference: ``unit`` with dots, ``items`` in brackets; ``last`` is where a range ends.
+    """One number of a reference: ``unit`` with dots, ``items`` in brackets; ``last`` is the end of a range.
 
-    It stands in ``text[start:end]``, where that is known.
+    It is ``text[start:end]``, if the offsets are known.
     """
 
     unit: str
@@ -88,11 +88,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A reference as a text has it, ``text[start:end]``. ``instrument`` is as printed, empty where none is named.
+    """A reference in a text, ``text[start:end]``. ``instrument`` is as printed, empty if none is named.
 
-    ``before`` is a name in front of it, which may be the instrument's. ``within`` are the units that hold it, the
-    innermost first. The kind is empty where a number stands alone; ``before`` may be any word where it ``opens`` a
-    sentence.
+    ``before`` is a name in front of the reference, which may be that of the instrument. ``within`` are the units that
+    contain it, the innermost first. ``kind`` is empty for a number without a kind. If ``opens`` is true, ``before`` is
+    the first word of a sentence and may be any word.
     """
 
     start: int
@@ -107,9 +107,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference in a passage: ``text[start:end]``. ``target`` is the first passage meant, ``last`` the last one.
+    """A resolved reference in the passage ``source``: ``text[start:end]``. All passages are given by id.
 
-    Both are empty where none was found, and ``reason`` says why.
+    ``target`` is the first passage meant and ``last`` the last. Both are empty if none was found; ``reason`` says why.
     """
 
     source: str
@@ -136,7 +136,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 def _alone(text: str, match: re.Match[str]) -> Mention | None:
-    """A number without a kind, where words before it say that it is one."""
+    """The mention of a number without a kind, if the words before it show that it is a reference."""
     numbers, start = match["numbers"], match.start()
     front = text[max(0, start - _BACK) : start]
     name = "" if numbers.startswith("(") else _before(front)
@@ -152,7 +152,7 @@ def _alone(text: str, match: re.Match[str]) -> Mention | None:
 
 
 def _before(front: str) -> str:
-    """The name that a text ends with, if it may be a document's."""
+    """The name at the end of this text, if it may be that of a document."""
     found = _FRONT.search(front)
     name = re.sub(rf"^(?:{_LEAD})+", "", found["name"]) if found else ""
     name = re.sub(rf".*\s[a-z]+\s(?={_ACRONYM}$)", "", name)  # "Spot Commodities in FEES"
@@ -187,7 +187,7 @@ def _kind(word: str) -> str:
 
 
 def _read(text: str) -> Iterator[Mention]:
-    """The references that say of what kind they are, what holds them after them."""
+    """The references that name a kind; the units that contain them come after them."""
     for match in _REFERENCE.finditer(text):
         if match["away"]:
             continue
@@ -224,13 +224,13 @@ def _read(text: str) -> Iterator[Mention]:
 
 
 def _is_piece(inner: Mention, outer: Mention) -> bool:
-    """Whether one is a paragraph of the other one, and no unit that stands by itself."""
+    """Whether ``inner`` is a paragraph of ``outer``, and not a unit of its own."""
     is_paragraph = inner.kind in {"paragraph", "point"} or not inner.named[0].unit
     return is_paragraph and ORDER.index(outer.kind) > _LAST_RANK
 
 
 def _joined(several: list[Mention], text: str) -> Iterator[Mention]:
-    """References that stand side by side, "Article 6, paragraph 2", as one within the other."""
+    """The mentions, with adjacent ones such as "Article 6, paragraph 2" as one within the other."""
     for place, mention in enumerate(several):
         after = several[place + 1] if place + 1 < len(several) else None
         if after and _holds(mention, after, text) and not mention.instrument:
@@ -250,7 +250,7 @@ def _holds(outer: Mention, inner: Mention, text: str) -> bool:
 
 
 def _trimmed(name: str) -> str:
-    """The name without what a sentence goes on with: "Money Act 2015 and Rule" is one of 2015."""
+    """The name without the rest of the sentence: "Money Act 2015" for "Money Act 2015 and Rule"."""
     name = re.sub(r"\s*\([^)]*$", "", name)
     name = re.sub(r"((?:19|20)\d\d)\b(?!/).*", r"\1", name)
     name = re.sub(rf"\s+(?:and|or|to|in|of)\s+(?:the\s+)?{_KIND}\b.*", "", name)
@@ -280,7 +280,7 @@ def _numbers(text: str, offset: int) -> list[Named]:
 
 
 def _kept(before: tuple[str, ...], items: tuple[str, ...]) -> tuple[str, ...]:
-    """The brackets that go on counting: after (1)(a) a "(b)" is (1)(b), a "(2)" is (2)."""
+    """The items of the number before that still apply: after (1)(a), "(b)" is (1)(b), and "(2)" is (2)."""
     for place, item in enumerate(before):
         if item.isdigit() == items[0].isdigit():
             return before[:place]

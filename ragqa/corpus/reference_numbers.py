@@ -1,7 +1,7 @@
-"""The numbers of a document as a tree: what passage begins a chapter, an article, a rule or an item. Pure.
+"""The numbers of a document as a tree, to find the passages of a chapter, an article, a rule or an item. Pure.
 
 A number is a path of steps, each a kind and a unit: "3.Section 2.Article 7.1.(a)" is 3, section 2, article 7, 1, a. A
-text names the end of a path, "Article 7(1)", and what of several is meant stands nearest.
+text names the end of a path, "Article 7(1)". If several paths match, the nearest one is meant.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ragqa.corpus.reference_grammar import ORDER, Named
 Step = tuple[str, str]
 Path = tuple[Step, ...]
 
-ITEM: Final = "("  # the kind of "(a)", and of all numbers below an article
+ITEM: Final = "("  # the kind of "(a)" and of all numbers below an article
 RANKS: Final = frozenset("volume book division part schedule annex appendix title chapter".split())
 COUNTED: Final = RANKS | {"section"}  # kinds that may have Roman numbers
-ASIDE: Final = frozenset(("schedule", "annex"))  # what numbers its paragraphs anew
-BELOW: Final = frozenset(("paragraph", "point", ""))  # kinds that say no rank
+ASIDE: Final = frozenset(("schedule", "annex"))  # kinds in which paragraphs are numbered from 1 again
+BELOW: Final = frozenset(("paragraph", "point", ""))  # kinds that do not show their level
 _SPLIT: Final = re.compile(r"\.(?![^(]*\))")
 _STEP: Final = re.compile(rf"(?i)({'|'.join(ORDER)}|app|annexure)s?(?![a-z])[ –—-]*([\w]*)")
 
@@ -39,7 +39,7 @@ class Numbers:
     last: Path = ()
 
     def add(self, position: int, number: str) -> None:
-        """A passage with this number, which comes after those added before."""
+        """Adds a passage with this number; passages must be added in order."""
         path = path_of(number)
         if not path:
             return
@@ -58,11 +58,11 @@ class Numbers:
 
     @property
     def most(self) -> str:
-        """The style of most of its numbers: "paragraph", "statute", "named", "dotted"; empty without any."""
+        """The most frequent style of its numbers: "paragraph", "statute", "named", "dotted"; empty if it has none."""
         return self.styles.most_common(1)[0][0] if self.styles else ""
 
     def beside(self, position: int, kind: str, named: Named) -> Path | None:
-        """The item of the rule that this passage stands in, at the level where such items are."""
+        """The path of this item in the passage's rule, at the level that has such items; None if there is none."""
         own = self.paths.get(position, ())
         items = tuple((ITEM, item.casefold()) for item in (named.unit, *named.items) if item)
         for depth in range(len(own), -1, -1):
@@ -79,9 +79,10 @@ class Numbers:
         return None
 
     def unit(self, position: int, kind: str, named: Named, within: Sequence[tuple[str, Named]]) -> Path | None:
-        """The unit that is named, or the one around it where items have no passage of their own.
+        """The path of the named unit, or of the unit around it if its items have no passage of their own; else None.
 
-        Of several the one nearest to the passage; in a schedule only where that is named or is the passage's own.
+        Of several units, the nearest to the passage is used. A unit in a schedule counts only if the text names the
+        schedule or the passage is in it.
         """
         own = self.paths.get(position, ())
         items = tuple((ITEM, item.casefold()) for item in named.items)
@@ -117,7 +118,7 @@ class Numbers:
             yield (_counted(_step(kind, head)), *below)
 
     def _counts(self, kind: str, *, dotted: bool) -> bool:
-        """Whether a document numbers so that it may have this: "section 58" is no paragraph of guidance."""
+        """Whether the document's style of numbers may have this one: "section 58" is no paragraph of guidance."""
         if kind == "":
             return self.most == "dotted" or "dotted" in self.styles
         if kind == "chapter":
@@ -131,9 +132,9 @@ class Numbers:
 
 @lru_cache(2**16)
 def path_of(number: str) -> Path:
-    """A passage's number as a path; empty for what is no number, as a heading."""
+    """A passage's number as a path; empty if it is not a number."""
     path: list[Step] = []
-    inner = False  # below an article: whatever follows is an item
+    inner = False  # below an article, where every step is an item
     for token in (token.strip() for token in _SPLIT.split(number)):
         if not token:
             continue
@@ -162,7 +163,7 @@ def _step(kind: str, unit: str) -> Step:
 
 
 def _counted(step: Step) -> Step:
-    """With a Roman number as an Arabic one."""
+    """The step with a Roman number as an Arabic one."""
     return (step[0], str(from_roman(step[1]) or step[1])) if step[0] in COUNTED else step
 
 
@@ -175,7 +176,7 @@ def _style(number: str, path: Path) -> str:
 
 
 def _starts(unit: Path) -> Iterator[int]:
-    """Where a text may begin to name this unit: not within a run of numbers, and not at an item."""
+    """The steps at which a text may begin to name this unit: not within a run of numbers, and not at an item."""
     for place, (kind, _) in enumerate(unit):
         if place == 0 or (kind != ITEM and (kind or unit[place - 1][0] not in {"", ITEM})):
             yield place

@@ -1,9 +1,9 @@
-"""References between the passages of a corpus: which passage each reference means, or why none could be found. Pure.
+"""Resolves references between the passages of a corpus to a passage, or to the reason why none was found. Pure.
 
-What a document is called is learnt from the corpus: its title and the parts of that, its file's name, its abbreviation;
-and a name is that of the document that has the numbers it is named with. A reference without a name means its own
-document where that speaks so of itself, else the only document that has the number, else the one that its document
-speaks of most.
+The names of a document are learnt from the corpus: its title and the parts of it, its file name and its abbreviation.
+An unknown name is given to the document that has the numbers named with it. A reference without a name means its own
+document if references of its kind there usually do; else the only document with the number; else, of those, the one
+that its document names most often.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _INSIDE: Final = re.compile(
     r"app(?:endix)? ?\d*)\b"
 )
 _CODE: Final = re.compile(r"(?:[A-Z][A-Za-z]{0,4} ?)?\d{1,4}/\d{2,4}\b")  # "SS1/20", "2016/679"
-_PARTED: Final = re.compile(r"\s+[–—-]\s+|:\s+|_+|-{2,}")  # a title or a file's name into its parts
-_WIDE: Final = 60  # passages that a range may span
-_SURE: Final = 0.7  # share of the numbers named with an instrument that its document has
-_CLEAR: Final = 1.3  # times the evidence for any other document
-_LEAST: Final = 3  # different numbers named with an instrument, from which its document is looked for
-_AT_HOME: Final = 0.5  # share of a kind's references that a document resolves itself, from which it is meant
+_PARTED: Final = re.compile(r"\s+[–—-]\s+|:\s+|_+|-{2,}")  # separates the parts of a title or file name
+_WIDE: Final = 60  # most passages in a range
+_SURE: Final = 0.7  # share of the numbers named with an instrument that its document must have
+_CLEAR: Final = 1.3  # least ratio of its evidence to that for any other document
+_LEAST: Final = 3  # least distinct numbers named with an instrument for its document to be inferred
+_AT_HOME: Final = 0.5  # share of a kind's references with a number in their own document from which they mean that
 
 _Place = tuple[int, int, str]
 
 
 def _completed(mention: Mention) -> Mention:
-    """With the numbers of what its items are of: "point (a) of paragraph 2 of Article 58" as Article 58(2)(a)."""
+    """The mention with its items in full: "point (a) of paragraph 2 of Article 58" as Article 58(2)(a)."""
     while mention.within and mention.kind in {*BELOW, "section"}:
         (kind, holder), *outer = mention.within
         if kind in RANKS or (mention.kind == "section" and mention.named[0].unit):
@@ -55,18 +55,18 @@ def _below(holder: Named, one: Named) -> Named:
 
 @dataclass(slots=True)
 class Resolver:
-    """The numbers of a corpus, what its documents are called, what each speaks of."""
+    """The numbers of a corpus, the names of its documents, and the documents that each names."""
 
     passages: Sequence[Passage]
     documents: dict[str, Numbers] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)  # that stand before numbers, and not only where sentences open
+    aliases: dict[str, str] = field(default_factory=dict)  # documents by name
+    names: set[str] = field(default_factory=set)  # names before numbers, not only at the beginning of sentences
     at_home: dict[tuple[str, str], bool] = field(default_factory=dict)  # by document and kind
-    affinity: dict[str, Counter[str]] = field(default_factory=dict)
-    places: dict[tuple[str, Named], dict[str, _Place]] = field(default_factory=dict)  # asked before
+    affinity: dict[str, Counter[str]] = field(default_factory=dict)  # how often a document names each other one
+    places: dict[tuple[str, Named], dict[str, _Place]] = field(default_factory=dict)  # cache of `anywhere`
 
     def resolve(self, position: int, mention: Mention) -> Iterator[Reference]:
-        """What each number of the mention means; nothing for a number alone that names nothing here."""
+        """The reference of each number in the mention; none for a number alone that names nothing in this corpus."""
         passage = self.passages[position]
         whole = _completed(mention)
         if whole.kind in RANKS and "." in whole.named[0].unit:  # "Chapters 2, 3.1 and 3.2"
@@ -81,11 +81,11 @@ class Resolver:
             yield Reference(passage.passage_id, start, end, ids[0], ids[1], reason)
 
     def named(self, mention: Mention) -> str:
-        """The document that the mention names; empty for none, or one that is not here."""
+        """The document that the mention names; empty if it names none, or one that is not in this corpus."""
         return self._called(mention.instrument) or self._called(mention.before, before=True)
 
     def _called(self, name: str, *, before: bool = False) -> str:
-        """The document of this name, or of the part of it that a sentence does not add."""
+        """The document of this name, or of its part that does not belong to the sentence; empty if there is none."""
         plain = _plain(name)
         if plain in self.aliases or not plain:
             return self.aliases.get(plain, "")
@@ -126,7 +126,7 @@ class Resolver:
         return self._elsewhere(document, mention, named) or own or missing
 
     def _alone(self, position: int, document: str, mention: Mention, named: Named) -> _Place:
-        """A number without a kind: of the document before it, else of its own; no reference where that lacks it."""
+        """The place of a number without a kind in its own document; no reference if that lacks it."""
         if mention.before and not (mention.opens and mention.before not in self.names):
             return -1, -1, f"{mention.before[:60]} is not in this corpus" if not named.unit.isdigit() else ""
         if not named.unit:
@@ -155,7 +155,7 @@ class Resolver:
         return (-1, -1, f"{len(places)} documents have {mention.kind} {named}") if places else None
 
     def anywhere(self, kind: str, named: Named) -> dict[str, _Place]:
-        """Where documents have this number; looked for once, and only in documents that number anything."""
+        """The place of this number in each document that has it; cached."""
         if (kind, named) not in self.places:
             found = {name: self._in(name, kind, named) for name, one in self.documents.items() if one.at}
             self.places[kind, named] = {name: place for name, place in found.items() if place}
@@ -164,7 +164,7 @@ class Resolver:
     def _in(
         self, document: str, kind: str, named: Named, mention: Mention | None = None, position: int = -1
     ) -> _Place | None:
-        """Where the document has this number, or the first one of a range whose own first is not there."""
+        """The place of this number in the document; if the first number of a range is missing, that of the next one."""
         numbers, within = self.documents[document], mention.within if mention else ()
         first = numbers.unit(position, kind, named, within)
         if first is None and named.last is not None:
@@ -189,7 +189,7 @@ def _between(named: Named) -> Iterator[Named]:
 
 
 def resolver_of(passages: Sequence[Passage]) -> Resolver:
-    """What there is to refer to."""
+    """A resolver for these passages that knows their numbers but no names yet."""
     made = Resolver(passages)
     for position, passage in enumerate(passages):
         made.documents.setdefault(passage.document_id, Numbers()).add(position, passage.number)
@@ -199,9 +199,9 @@ def resolver_of(passages: Sequence[Passage]) -> Resolver:
 def references(
     passages: Sequence[Passage], named: Iterable[tuple[Mention, ...]] | None = None
 ) -> tuple[Reference, ...]:
-    """Every reference of the corpus, in order. ``named`` is what `mentions` finds in each passage, where that is known.
+    """Every reference of the corpus, in order. ``named`` has the `mentions` in each passage, if they are known.
 
-    Goes through all of it twice: to learn names, and to resolve.
+    All mentions are read twice: once to learn names and once to resolve them.
     """
     made = resolver_of(passages)
     found = dict(enumerate(named if named is not None else (mentions(passage.text) for passage in passages)))
@@ -212,7 +212,7 @@ def references(
 
 
 def _learn(made: Resolver, found: dict[int, tuple[Mention, ...]]) -> None:
-    """What documents are called, where references without a name mean their own document, what documents speak of."""
+    """Learns the names of documents, the kinds of references that mean their own document, and `Resolver.affinity`."""
     named: dict[str, set[tuple[str, Named]]] = defaultdict(set)
     own: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for position, several in found.items():
@@ -235,9 +235,9 @@ def _learn(made: Resolver, found: dict[int, tuple[Mention, ...]]) -> None:
 
 
 def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
-    """Gives each name its document, the surest first: a document that has one short name is not meant by another."""
+    """Assigns each name to its document, the surest first; a document gets at most one inferred name of one word."""
     made.aliases, parts = _titles(made.passages)
-    for name, document in parts.items():  # a part of a title is a name where the document has what is named with it
+    for name, document in parts.items():  # a part of a title is a name if the document has the numbers named with it
         have = [
             made._in(document, kind or ("" if "." in one.unit else "chapter"), one) is not None
             for kind, one in named.get(name, ())
@@ -267,7 +267,7 @@ def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
 
 
 def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[str, float]:
-    """The document that has the numbers, and how much surer it is than any other; empty where none is clear."""
+    """The document that has the numbers, and how sure this is; empty and 0 if no document is clear."""
     free = {document: hits for document, hits in have.items() if document not in taken and any(hits)}
     shared = [sum(column) for column in zip(*free.values(), strict=True)]
     scores = {document: sum(1 / shared[n] for n, hit in enumerate(hits) if hit) for document, hits in free.items()}
@@ -279,7 +279,7 @@ def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[s
 
 
 def _titles(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]]:
-    """Documents by what they are called, and by the parts of that which only one has."""
+    """The documents by name, and by the parts of titles that only one document has."""
     whole: dict[str, str] = {}
     short: dict[str, set[str]] = defaultdict(set)
     parts: dict[str, set[str]] = defaultdict(set)
@@ -321,5 +321,5 @@ def _plain(name: str) -> str:
 
 
 def _is_generic(name: str) -> bool:
-    """Whether it names no instrument: "of the Rulebook", "of Schedule 1"."""
+    """Whether the name is not that of an instrument: "of the Rulebook", "of Schedule 1"."""
     return _plain(name) in _GENERIC or _INSIDE.match(name) is not None

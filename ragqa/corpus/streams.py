@@ -1,4 +1,4 @@
-"""What every corpus format gives: a stream of articles in a fixed order, readable from any one of them on."""
+"""The interface of every corpus format: a stream of articles in a fixed order, readable from any article on."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ EDGE_BYTES: Final = 2**20
 
 @runtime_checkable
 class PassageStream(Protocol):
-    """A source read article by article in bounded memory; nothing is read before it is asked for.
+    """A source that is read lazily, article by article, in bounded memory.
 
-    ``name`` is how a manifest calls the source: the file's or folder's name, or an address.
+    ``name`` is the source's name in a manifest: the name of the file or folder, or an address.
     """
 
     @property
@@ -31,47 +31,47 @@ class PassageStream(Protocol):
     def name(self) -> str: ...
 
     def identity(self) -> str:
-        """64 hexadecimal digits that change with the source or with how it is cut; cheap even for a huge file."""
+        """64 hexadecimal digits that change with the source or the way it is chunked; cheap even for a huge file."""
         ...
 
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
-        """Each article's position in the source, from 0, and its passages; those before ``start`` are passed over.
+        """Yields each article's position in the source, from 0, and its passages, beginning at position ``start``.
 
-        Positions ascend; those of articles without text are left out, so there may be gaps. The same every time:
-        ``articles(n)`` gives exactly what ``articles()`` gives from position n on. Passage ids are unique in the
-        source. Raises CorpusError where the source cannot be read, with the place.
+        Positions ascend, with gaps where articles have no text. The result is always the same: ``articles(n)`` yields
+        exactly what ``articles()`` yields from position n on. Passage ids are unique in the source. Raises CorpusError
+        with the place if the source cannot be read.
         """
         ...
 
 
 @runtime_checkable
 class TellingStream(PassageStream, Protocol):
-    """A stream that says how far it is and what it left out; who shows a message takes it out."""
+    """A stream that reports its progress and what it left out. The code that shows a message removes it."""
 
     messages: deque[str]
-    progress: tuple[int, int]  # documents read, of how many
+    progress: tuple[int, int]  # documents read, documents in total
 
 
 class Format(Protocol):
-    """What a module that reads one kind of source has; `ragqa.corpus.FORMATS` lists the modules by name."""
+    """The interface of a module that reads one kind of source; `ragqa.corpus.FORMATS` lists the modules by name."""
 
     @property
     def LABEL(self) -> str:  # noqa: N802 - a constant of modules
-        """How a message calls its files: ``"JSON lines"``."""
+        """The name of its files in messages: ``"JSON lines"``."""
         ...
 
     def files(self, source: Path) -> Sequence[Path]:
-        """The files of this kind at ``source``, in the order they are read; none where it holds something else."""
+        """The files of this kind at ``source``, in the order of reading."""
         ...
 
     def stream(self, source: Path, chunk_max_tokens: int) -> PassageStream:
-        """The passages of ``source``, of at most so many tokens. Raises CorpusError, ConfigError."""
+        """The passages of ``source``, of at most ``chunk_max_tokens`` tokens. Raises CorpusError, ConfigError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedStream:
-    """Passages in memory as a stream: an article is a document, or several documents whose passages are mixed."""
+    """Passages in memory as a stream. An article is a document, or several documents whose passages interleave."""
 
     format: str
     name: str
@@ -93,7 +93,7 @@ class LoadedStream:
 
 
 def loaded(format: str, source: Path, passages: tuple[Passage, ...]) -> LoadedStream:
-    """The stream of the passages that were read from ``source``."""
+    """A stream of passages that were read from ``source``."""
     return LoadedStream(format, source.resolve().name, passages, corpus_sha256(passages))
 
 
@@ -107,10 +107,10 @@ def corpus_sha256(passages: Iterable[Passage]) -> str:
 
 
 def file_identity(path: Path, *settings: object) -> str:
-    """sha256 over the file and the settings; of more than 64 MB only size, time, first and last megabyte are read.
+    """sha256 over the file and the settings; for files above 64 MB, over size, time, and first and last megabyte.
 
-    A large file rewritten in its middle with the same size and the same time of change goes unnoticed. The file's
-    name does not count. Raises CorpusError where it cannot be read.
+    A change in the middle of a large file that keeps its size and modification time is not detected. The name of the
+    file does not count. Raises CorpusError if it cannot be read.
     """
     digest = hashlib.sha256(repr(settings).encode())
     try:
@@ -140,7 +140,7 @@ def identity_of(parts: Iterable[str]) -> str:
 
 
 def check_max_tokens(max_tokens: int) -> None:
-    """Raises ConfigError where a chunk could hold no token."""
+    """Raises ConfigError if a chunk could not hold a token."""
     if max_tokens < 1:
         msg = f"chunk size must be at least 1 token, got {max_tokens}; change the setting and try again"
         raise ConfigError(msg)

@@ -1,4 +1,4 @@
-"""Folders of Markdown and plain text -> passages, chunked on the structure of each file."""
+"""Reads passages from folders of Markdown and plain text, chunked by the structure of each file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LABEL = "text"
 def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
     r"""The chunks of every .md, .markdown and .txt file below ``folder`` (or of one such file), files sorted by path.
 
-    A chunk has at most ``max_tokens`` white-space separated tokens, lies within one section and is a verbatim slice:
+    A chunk has at most ``max_tokens`` white-space separated tokens, is part of one section and is a verbatim slice:
     ``read_text(file)[passage.start:passage.end] == passage.text``. ``document_id`` is the file's path in the folder
-    without its suffix (with it where two files differ in nothing else), ``title`` the first heading of level 1 or the
-    file's name, ``section`` the headings below the title, ``number`` the chunk's ordinal in its file from 1. Files
-    without text give nothing. Raises CorpusError where a file is not UTF-8 or no file has text.
+    without its suffix (with it if two files differ only in that), ``title`` the first heading of level 1 or the file's
+    name, ``section`` the headings below the title, ``number`` the chunk's ordinal in its file from 1. Files without
+    text give no chunk. Raises CorpusError if a file is not UTF-8 or no file has text.
     """
     check_max_tokens(max_tokens)
     found = files(folder)
@@ -46,21 +46,17 @@ def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
 
 
 def stream(source: Path, chunk_max_tokens: int = 128) -> LoadedStream:
-    """The passages of `load_text`."""
+    """A stream of the passages of `load_text`."""
     return loaded("text", source, load_text(source, chunk_max_tokens))
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """The files that `load_text` would read, sorted by their path in the folder, the same on every system.
-
-    Hidden files and folders are skipped; linked folders are not entered, and linked files count only where they lie
-    inside ``source``.
-    """
+    """The files that `load_text` would read, as in `files_below`."""
     return files_below(source, SUFFIXES)
 
 
 def read_text(path: Path, name: str = "") -> str:
-    r"""The file's text, line endings as ``\n``, without a byte-order mark: offsets of passages count in it."""
+    r"""The text that passage offsets refer to: with ``\n`` as line ending and without a byte-order mark."""
     name = name or path.name
     text = read_utf8(path, name)
     if "\0" in text:
@@ -74,7 +70,7 @@ def _without_suffix(name: str) -> str:
 
 
 def chunks(path: Path, name: str, document_id: str, max_tokens: int) -> Iterator[Passage]:
-    """The chunks of one file, as `load_text` makes them; ``name`` is its path in the folder."""
+    """The chunks of one file, as in `load_text`; ``name`` is its path in the folder."""
     text = read_text(path, name)
     outline = markdown_outline(text) if path.suffix.lower() in MARKDOWN else plain_outline(text)
     title = outline.title or _without_suffix(name.rpartition("/")[2])

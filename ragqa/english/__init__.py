@@ -1,1 +1,1 @@
-"""English text taken apart: sentences, words, quantities, dates, languages. Pure."""
+"""Analysis of English text: sentences, words, quantities, dates, languages. Pure."""

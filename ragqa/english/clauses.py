@@ -1,7 +1,7 @@
-"""The clauses of a sentence that says what somebody must do, each read by itself. Pure.
+"""Splits an obligation into clauses, each with its subject. Pure.
 
-"A firm must keep a log, review it every year and tell its staff" has three: the subject and its modal verb stand before
-each. Shallow, as `ragqa.english.phrases` is: commas and "and" after the modal verb part them.
+"A firm must keep a log, review it every year and tell its staff" has three clauses, which share the subject and the
+modal verb. The analysis is shallow, as in `ragqa.english.phrases`: commas and "and" after the modal verb separate them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LEAST: Final = 2  # words of a clause
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """The words of a clause in its sentence, and the clause as a sentence of its own."""
+    """The span of a clause in its sentence, and the clause as a complete sentence."""
 
     span: Span
     text: str
 
 
 def clauses(text: str) -> tuple[Clause, ...]:
-    """The clauses of a sentence, at least one: the sentence itself where nothing parts it."""
+    """The clauses of a sentence; the sentence itself if it cannot be split."""
     tokens = ParsedSentence(text).tokens
     modal = main_modal(text, tokens)
     if modal is None or modal + 1 >= len(tokens):
@@ -54,7 +54,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 
 def _pieces(text: str, tokens: Sequence[TaggedWord], verb: int) -> Iterator[Span]:
-    """The words from the start to the first cut, from cut to cut, and to the end; small ones join the one before."""
+    """The pieces of the text between cuts; words that form no clause belong to the piece before."""
     start, depth = 0, 0
     for n in range(verb + 1, len(tokens)):
         token = tokens[n]
@@ -70,7 +70,7 @@ def _pieces(text: str, tokens: Sequence[TaggedWord], verb: int) -> Iterator[Span
 
 
 def _stands_alone(tokens: Sequence[TaggedWord], n: int) -> bool:
-    """Whether what begins here is a clause: no single word, no condition, not what follows "his or"."""
+    """Whether a clause begins here: not a single word, not a condition, not the words after "his or"."""
     first, before = tokens[n], tokens[n - 2 : n]
     ends = (m for m in range(n, len(tokens)) if tokens[m].text in {",", ";", "."} or tokens[m].lower in {"and", "nor"})
     is_long = next(ends, len(tokens)) - n >= _LEAST
@@ -84,16 +84,16 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return Span(words, begin, begin + len(words))
 
 
-# What stands before them ---------------------------------------------------------------------------------------------
+# The main clause and the clause before it ----------------------------------------------------------------------------
 
 
 def is_modal(token: TaggedWord) -> bool:
-    """Whether a modal verb stands here, or a form of "be"."""
+    """Whether the token is a modal verb or a form of "be"."""
     return token.lower in MODALS or token.lower in BE
 
 
 def main_modal(text: str, tokens: Sequence[TaggedWord]) -> int | None:
-    """Which token is the main clause's modal verb, whose subject is no relative pronoun: not "facts that would"."""
+    """The index of the main clause's modal verb, not after a relative pronoun ("facts that would"); None if none."""
     begin = leading_clause(text, tokens)
     return next((n for n, token in enumerate(tokens) if token.start >= begin and _is_main(tokens, n)), None)
 
@@ -103,15 +103,15 @@ def _is_main(tokens: Sequence[TaggedWord], n: int) -> bool:
 
 
 def opens_clause(token: TaggedWord) -> bool:
-    """Whether a conjunction such as "if" or "where" stands here; those that join or relate open no condition."""
+    """Whether the token is a conjunction that opens a condition, such as "if" or "where", unlike "and" or "that"."""
     return token.lower in {"if", "when", "where", "unless", "until", "while"}
 
 
 def leading_clause(text: str, tokens: Sequence[TaggedWord]) -> int:
-    """Where the clause before the main clause ends; 0 where none stands there.
+    """The offset at which the clause before the main clause ends; 0 if there is none.
 
-    It ends at the first comma after which a subject and its modal verb stand without another comma or clause between,
-    or without a comma before the subject.
+    It ends at the first comma that is followed by a subject and its modal verb, with no comma or clause between them.
+    Without such a comma, it ends before a subject that begins with a determiner.
     """
     is_opened = any(opens_clause(token) or token.tag == "prep" for token in tokens[:1])
     if not is_opened and not any(token.lower == "to" for token in tokens[1:2]):  # "Subject to", "Pursuant to"
@@ -128,7 +128,7 @@ def leading_clause(text: str, tokens: Sequence[TaggedWord]) -> int:
 
 
 def _without_comma(tokens: Sequence[TaggedWord]) -> int:
-    """Where a subject with its determiner stands before a modal verb: "While it is shut a shop must"; 0 for nowhere."""
+    """The offset of a subject with a determiner before a modal verb: "While it is shut a shop must"; 0 if none."""
     for n, token in enumerate(tokens):
         run = n
         while run and tokens[run - 1].tag in {"word", "det"} and (run == n or tokens[run].tag != "det"):

@@ -1,7 +1,7 @@
-"""The noun phrases, the verb and the object of a short English question or sentence, by lists of words. Pure.
+"""Finds the noun phrases, the verb and the object of a short English question or sentence by word lists. Pure.
 
-Shallow on purpose, as `ragqa.english.reading` is: a list a reader can check decides what is a verb, and of a run of
-words that could all be nouns the last one that can be a verb is it.
+The analysis is shallow on purpose, as in `ragqa.english.reading`: a list that a reader can check says which words are
+verbs. In a run of words that could all be nouns, the last word that can be a verb is the verb.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LINKS: Final = frozenset(
     "if unless when while because although though that which who where and or but whether".split()
 )
 PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
-# At the head of a sentence they mean what the one before it speaks of.
+# At the beginning of a sentence, these words refer to the sentence before.
 POINTING_BACK: Final = frozenset("he she it they this that these those such his her its their".split())
 _BASES: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").split())
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
@@ -55,7 +55,7 @@ _NO_NOUNS: Final = frozenset(
     "far ever always never still also too only just again together first last most least about open able "
     "once now today twice".split()
 )
-_ADJECTIVES: Final = frozenset(  # that end no noun phrase
+_ADJECTIVES: Final = frozenset(  # words that cannot end a noun phrase
     """alone bigger cheaper colder compulsory constant dead deeper denser different earlier easier enough external
     faster heavier higher hotter illegal independent larger later legal longer lower mandatory married necessary newer
     older optional same shorter slower smaller stricter taller warmer wider younger""".split()
@@ -75,7 +75,7 @@ _AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")
 
 @dataclass(frozen=True, slots=True)
 class TaggedWord:
-    """A word or mark of the text, ``tag`` is its part in the sentence: det, prep, aux, link, pron, wh, verb, word."""
+    """A word or mark of the text; ``tag`` is det, prep, aux, link, pron, wh, verb, mark or word."""
 
     text: str
     start: int
@@ -89,14 +89,14 @@ class TaggedWord:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A noun phrase. ``text[start:end]`` is it with what "of" adds; ``whole_end`` ends it with further prepositions."""
+    """A noun phrase in ``source``: up to ``end`` with its "of" phrase, up to ``whole_end`` with other prepositions."""
 
     source: str
     start: int
     end: int
     whole_end: int
-    head_end: int  # of the words before the first "of"
-    in_question: bool = False  # "how many members": what is asked for
+    head_end: int  # the end of the words before the first "of"
+    in_question: bool = False  # whether it is the thing asked for: "how many members"
 
     @property
     def text(self) -> str:
@@ -138,7 +138,7 @@ class Phrase:
 
     @property
     def is_person(self) -> bool:
-        """Whether it can be somebody: a role, or a name that is no plural."""
+        """Whether it can be a person: a role such as "auditor", or a noun in -ist or -ian."""
         if self.head.endswith("ion"):  # "application" has the stem of "applicant"
             return self.head in _ROLES
         return stem(self.head) in _ROLE_STEMS or bool(_AGENT.search(self.head))
@@ -150,7 +150,7 @@ class Phrase:
 
 @dataclass(frozen=True)
 class ParsedSentence:
-    """A question or statement, taken apart as far as the lists go."""
+    """A question or statement, parsed by the word lists."""
 
     text: str
 
@@ -165,7 +165,7 @@ class ParsedSentence:
 
     @cached_property
     def auxiliary(self) -> TaggedWord | None:
-        """That which stands before the subject of a question: "must" of "How soon must a firm …"."""
+        """The auxiliary before the main verb: "must" in "How soon must a firm …"; None if there is none."""
         for token in self.tokens:
             if token.tag == "aux":
                 return token
@@ -175,22 +175,22 @@ class ParsedSentence:
 
     @cached_property
     def verb(self) -> TaggedWord | None:
-        """The main verb: the first, which an auxiliary may precede."""
+        """The main verb: the first word tagged as a verb, which an auxiliary may precede; None if there is none."""
         return next((token for token in self.tokens if token.tag == "verb"), None)
 
     @cached_property
     def phrases(self) -> tuple[Phrase, ...]:
-        """The noun phrases in order, none inside another but after "of", "for", … ."""
+        """The noun phrases in order. A phrase is inside another only after a preposition such as "of" or "for"."""
         return tuple(_phrases(self.text, self.tokens))
 
     @property
     def subject(self) -> Phrase | None:
-        """The first phrase that is not what is asked for."""
+        """The first phrase that is not the thing asked for."""
         return next((phrase for phrase in self.phrases if not phrase.in_question), None)
 
     @property
     def action(self) -> tuple[str, str]:
-        """The main verb's base and all after it: ("acknowledge", "a complaint"); empty without one, or after "be"."""
+        """The main verb's base and the words after it: ("acknowledge", "a complaint"); empty if none or passive."""
         verb = self.verb
         if verb is None or self.is_passive or not is_base(base_of(verb.lower)):
             return "", ""
@@ -213,7 +213,7 @@ class ParsedSentence:
 
 
 def _closed(text: str) -> str:
-    """The tag of a word of a closed class, "mark", or "word" for any other."""
+    """The tag of a word in a closed class, "mark" for punctuation, or "word"."""
     lower = text.lower().replace("’", "'")
     classes = (
         ("wh", WH), ("aux", AUXILIARIES), ("link", _LINKS), ("pron", PRONOUNS), ("prep", PREPOSITIONS),
@@ -231,9 +231,9 @@ def _has_link(tokens: Sequence[TaggedWord]) -> bool:
 
 
 def _with_verbs(tokens: Sequence[TaggedWord]) -> list[TaggedWord]:
-    """The tokens with the verbs tagged: where one is wanted, the last word of a run that can be one."""
+    """The tokens with verbs tagged: in a run of words that can be verbs, the last one is the verb."""
     is_title = not any(token.tag in {"wh", "aux", "pron", "verb"} for token in tokens)  # "Deadline for the report"
-    found, wanted = list(tokens), "any"  # form: "any", "base" after "must" or "to", "participle" after "be" or a verb
+    found, wanted = list(tokens), "any"  # verb form: "base" after "must" or "to", "participle" after "be" or a verb
     for n, token in enumerate(tokens):
         if token.tag in {"link", "mark", "wh"}:
             wanted = "any"
@@ -252,7 +252,7 @@ def _with_verbs(tokens: Sequence[TaggedWord]) -> list[TaggedWord]:
 
 
 def _with_unknown_verb(tokens: list[TaggedWord]) -> list[TaggedWord]:
-    """The tokens with a verb that no list has: of "can a platform list its own token" the word before "its"."""
+    """The tokens with a verb that no list has: in "can a platform list its own token", the word before "its"."""
     if len(tokens) > 1 and tokens[0].lower == "who" and tokens[1].tag == "word" and tokens[1].lower.endswith("s"):
         return [tokens[0], replace(tokens[1], tag="verb"), *tokens[2:]]  # "Who chairs the committee?"
     first = next((n for n, token in enumerate(tokens) if token.tag == "aux" and token.lower in MODALS), None)
@@ -268,7 +268,7 @@ def _with_unknown_verb(tokens: list[TaggedWord]) -> list[TaggedWord]:
 
 
 def _is_verb(token: TaggedWord, before: TaggedWord | None, wanted: str) -> bool:
-    """Whether the word can be a verb of the form that is wanted here."""
+    """Whether the word can be a verb of the form ``wanted``."""
     is_counted = before is not None and before.lower in {"many", "much"}  # "how many copies"
     is_after_noun_marker = before is not None and (
         before.tag == "det" or is_counted or before.lower.endswith(("'s", "s'"))
@@ -282,7 +282,7 @@ def _is_verb(token: TaggedWord, before: TaggedWord | None, wanted: str) -> bool:
 
 
 def base_of(verb: str) -> str:
-    """A verb without its ending: "leaves" is "leave", "carried" is "carry", "built" is "build"; as it is if unknown."""
+    """The base of a verb: "leave" for "leaves", "carry" for "carried", "build" for "built"; unchanged if unknown."""
     if verb in _BASES or verb in _IRREGULAR:
         return _IRREGULAR.get(verb, verb)
     endings = (("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("d", ""))
@@ -291,17 +291,17 @@ def base_of(verb: str) -> str:
 
 
 def is_base(verb: str) -> bool:
-    """Whether this is the plain form of a verb that the list has."""
+    """Whether this is the base form of a verb in the list."""
     return verb in _BASES
 
 
 def is_participle(word: str) -> bool:
-    """Whether a word in lower case can stand after "be" as a verb: "founded", "withdrawn"."""
+    """Whether a word in lower case can follow "be" as a verb: "founded", "withdrawn"."""
     return word in _IRREGULAR or (word.endswith("ed") and len(word) > 4)
 
 
 def can_be_noun(word: str) -> bool:
-    """Whether a word in lower case can be a noun or stand before one, as far as the lists know."""
+    """Whether a word in lower case can be a noun or precede one, according to the lists."""
     return _closed(word) == "word" and word not in _NO_NOUNS and not _PREDICATE.search(word)
 
 
@@ -357,7 +357,7 @@ def _is_owner(token: TaggedWord) -> bool:
 
 
 def _runs(tokens: Sequence[TaggedWord]) -> list[tuple[list[TaggedWord], bool]]:
-    """Runs of words that can be a noun phrase, and whether a question word opens each: "how many members"."""
+    """Runs of words that can be noun phrases, and whether a question word opens each: "how many members"."""
     runs: list[tuple[list[TaggedWord], bool]] = []
     run: list[TaggedWord] = []
     is_asked = False
@@ -377,7 +377,7 @@ def _runs(tokens: Sequence[TaggedWord]) -> list[tuple[list[TaggedWord], bool]]:
 
 
 def _trimmed(run: Sequence[TaggedWord]) -> list[TaggedWord]:
-    """Without words at either end that are no part of a noun phrase; empty where nothing is left but a determiner."""
+    """The run without words at its ends that cannot be in a noun phrase; empty if only a determiner is left."""
     kept = list(run)
     while kept and (
         kept[-1].lower in _NO_NOUNS | _ADJECTIVES or _PREDICATE.search(kept[-1].lower) or kept[-1].tag == "det"

@@ -1,7 +1,7 @@
-"""Numbers with their units: found in the words of a text, and compared.
+"""Finds quantities, which are numbers with their units, in the words of a text, and compares them.
 
-English only. A unit that is known has a dimension and a size, so that six months equal half a year and 72 hours are
-not 72 days. Numbers of rules, marks of lists and what is written like "4.2.1" are no quantities.
+English only. A known unit has a dimension and a size, so six months equal half a year, and 72 hours are not 72 days.
+Rule numbers, list marks and numbers such as "4.2.1" are not quantities.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHARES = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth
 _SHARES |= {f"{name}s": part for name, part in _SHARES.items()}
 _WHOLE = frozenset(
     {"of", "the", "its", "their", "all"}
-)  # after "half" and "a quarter": a share, not a period or number
+)  # words after "half" and "a quarter" that make it a share, not a period or number
 _YEAR = 365.25
 _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's own unit)
     "second": ("time", 1 / 86400),
@@ -86,7 +86,7 @@ _LENGTHS = {
 }
 for _name, _size in _LENGTHS.items():
     _UNITS |= {_name: ("length", _size), f"square {_name}": ("area", _size**2), f"cubic {_name}": ("volume", _size**3)}
-# What a number is the name of, not the size of: Rule 4, Category 2, item 3.
+# Words before a number that is a name and not a size: Rule 4, Category 2, item 3.
 _NUMBERED = frozenset(
     "rule rules chapter chapters section sections article articles part parts category categories schedule appendix "
     "table paragraph paragraphs subsection clause item class tier basel form principle annex uranium no".split()
@@ -97,42 +97,44 @@ _SIGNS = frozenset("$€£¥")
 _EACH = frozenset({"a", "an", "each", "every", "per"})
 _PERIODS = frozenset({"day", "week", "fortnight", "month", "quarter", "year"})
 _RANGES = frozenset({"to", "and", "or", "-", "–", "—"})
-MOST_COMPARED = 100  # quantities or dates of one sentence: what is longer is a table
-LISTED = 8  # words that a list of rule numbers may reach back: "Rules 4.1, 4.2 and 4.3"
+MOST_COMPARED = 100  # quantities or dates of one sentence: a text with more is a table
+LISTED = 8  # words to look back for the beginning of a list of rule numbers: "Rules 4.1, 4.2 and 4.3"
 RECURRENCE = "interval"  # "every six months", "twice a year": how often, not how long
 _EVERY = frozenset({"every", "each", "per"})
-EQUAL = 0.006  # relative: 12 months are a year, 30 days are not a month
+EQUAL = 0.006  # relative tolerance: 12 months equal a year, 30 days do not equal a month
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number of something. ``size`` is in the unit of its ``dimension``; "count" is that of things."""
+    """A number of something. ``size`` is in the base unit of its ``dimension``; counted things have the dimension
+    "count".
+    """
 
     size: float
     dimension: str
-    nouns: frozenset[str]  # what is counted: up to three words after the number, in lower case
+    nouns: frozenset[str]  # the counted things: up to three words after the number, in lower case
     span: Span
     number: float  # as written, without its unit
 
     def equals(self, other: Quantity) -> bool:
-        """Whether both say the same; business days never equal days, an interval may be said as a period."""
+        """Whether both are equal. Business days never equal days; an interval may equal a period of the same size."""
         alike = self.dimension == other.dimension or {self.dimension, other.dimension} == {"time", RECURRENCE}
         return alike and math.isclose(self.size, other.size, rel_tol=EQUAL)
 
 
 def unmatched(mine: Sequence[T], others: Sequence[T], same: Callable[[T, T], bool]) -> list[T]:
-    """Those of the first hundred of ``mine`` that are the same as none of ``others``."""
+    """Those of the first hundred of ``mine`` that match none of ``others``."""
     return [one for one in mine[:MOST_COMPARED] if not any(same(one, other) for other in others)]
 
 
 def stands_in(place: int, spans: Sequence[Span]) -> bool:
-    """Whether a place of a text is in one of these spans, which are in order and do not overlap."""
+    """Whether this offset in a text is inside one of these spans, which are in order and do not overlap."""
     n = bisect_right(spans, place, key=lambda span: span.start) - 1
     return n >= 0 and place < spans[n].end
 
 
 def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) -> tuple[Quantity, ...]:
-    """The numbers of a text with what they count or measure; none of what stands in ``dates``."""
+    """The quantities in a text, except numbers inside ``dates``."""
     found: list[Quantity] = []
     n = 0
     while n < len(words):
@@ -152,7 +154,10 @@ def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) 
 
 
 def _as_interval(text: str, words: Sequence[Word], n: int, quantity: Quantity, before: list[Quantity]) -> Quantity:
-    """A period, which begins at word ``n``, as an interval after "every" or "twice"; takes "twice" from ``before``."""
+    """The quantity; a period after "every" or "twice", beginning at word ``n``, becomes an interval.
+
+    A preceding "twice" is removed from ``before``.
+    """
     if quantity.dimension != "time":
         return quantity
     leading = [word.lower for word in words[max(0, n - 2) : n + 1]]
@@ -182,7 +187,7 @@ def _of_same_unit(first: Quantity, last: Quantity) -> Quantity:
 
 
 def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
-    """(value, position after it, whether a share in per cent) of the number that begins here, None where none does.
+    """(value, position after it, whether it is a share in per cent) of the number that begins here, None if none does.
 
     "22,500", "4.5 billion", "three hundred and fifty", "two thirds", "seventh day", "each month".
     """
@@ -226,7 +231,7 @@ def _counts(words: Sequence[Word], n: int) -> bool:
 
 
 def _is_share(words: Sequence[Word], n: int) -> bool:
-    """Whether a part of a whole stands here: "thirds", "third of"; not the "third" of "a third party"."""
+    """Whether the word here is a part of a whole: "thirds", "third of"; not "third" in "a third party"."""
     part = words[n].lower if n < len(words) else ""
     following = words[n + 1].lower if n + 1 < len(words) else ""
     if part == "quarter":
@@ -256,7 +261,7 @@ def _spelt(words: Sequence[Word], n: int) -> tuple[float, int]:
 
 
 def _goes_on(following: Sequence[str], group: float) -> bool:
-    """Whether what follows "and" belongs to the number before: not in "one hundred and two hundred"."""
+    """Whether the words after "and" continue the number before: not in "one hundred and two hundred"."""
     scale = following[1] if len(following) > 1 else ""
     return bool(following) and following[0] in _NUMBER_WORDS and scale not in (_SCALES if not group else {"hundred"})
 
@@ -264,7 +269,7 @@ def _goes_on(following: Sequence[str], group: float) -> bool:
 def _with_unit(
     text: str, words: Sequence[Word], n: int, number: float, after: int, is_share: bool
 ) -> tuple[Quantity, int]:
-    """(quantity, position after it) of the number that stands from ``n`` to before ``after``."""
+    """(quantity, position after it) of the number in the words from ``n`` to ``after - 1``."""
     if after < len(words) and _is_mark(text, words[after]) and words[after].lower == f"{number:g}":
         after += 1  # "thirty (30) days"
     unit = ("share", 1.0, after) if is_share or _percent(text, words[after - 1].end) else unit_at(words, after)
@@ -289,7 +294,7 @@ def _with_unit(
 
 
 def unit_at(words: Sequence[Word], n: int) -> tuple[str, float, int] | None:
-    """(dimension, size, position after it) of the unit that stands here, in up to two words."""
+    """(dimension, size, position after it) of the unit that begins here, of one or two words; None if there is none."""
     for length in (2, 1):
         if n + length <= len(words):
             lower = " ".join(word.lower for word in words[n : n + length])
@@ -300,12 +305,12 @@ def unit_at(words: Sequence[Word], n: int) -> tuple[str, float, int] | None:
 
 
 def _inner_singular(unit: str) -> str:
-    """As "degree celsius" for "degrees celsius"."""
+    """The unit with each word in the singular: "degree celsius" for "degrees celsius"."""
     return " ".join(word.removesuffix("s") if word != "celsius" else word for word in unit.split())
 
 
 def currency_at(text: str, words: Sequence[Word], n: int) -> int | None:
-    """Where an amount of money begins whose number stands here: at its "HMD", at the number after "$"; None: none."""
+    """The position where an amount of money begins, at its "HMD" or at the number after "$"; None if it is no money."""
     place = words[n].start
     if text[max(0, place - 2) : place].rstrip()[-1:] in _SIGNS:
         return n
@@ -327,18 +332,18 @@ def is_name(words: Sequence[Word], n: int) -> bool:
 
 
 def _is_mark(text: str, word: Word) -> bool:
-    """Whether this is a list's mark, "(1)", or part of a longer number such as "4.2.1"."""
+    """Whether this is a list mark, "(1)", or part of a longer number such as "4.2.1"."""
     before, after = text[max(0, word.start - 1) : word.start], text[word.end : word.end + 1]
     return (before == "(" and after == ")") or before in {".", "/"} or after == "("
 
 
 def _percent(text: str, end: int) -> int:
-    """How many characters from here a sign of per cent takes: 0 where there is none."""
+    """The number of characters up to and including a per cent sign at ``end``: 0 if there is none."""
     return text[end : end + 2].find("%") + 1 if text[end : end + 2].lstrip()[:1] == "%" else 0
 
 
 def span_of(text: str, first: Word, last: Word) -> Span:
-    """From one word to another, both with it, and a sign of money before or of per cent after them."""
+    """The span from the first to the last word, with a currency sign before or a per cent sign after them."""
     start = first.start - (text[max(0, first.start - 1) : first.start] in _SIGNS)
     end = last.end + _percent(text, last.end)
     return Span(text[start:end], start, end)

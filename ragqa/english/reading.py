@@ -1,7 +1,7 @@
-"""What a sentence says that can be compared: words, quantities, dates, names.
+"""The parts of a sentence that can be compared: words, quantities, dates, names.
 
-Pure, English, and shallow on purpose: no parser decides here, only word lists a reader can check. What is not
-recognised takes no part in any comparison.
+Pure, English, and shallow on purpose: it uses no parser, only word lists that a reader can check. Parts that are not
+recognised are not compared.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MONTHS = {
         "january february march april may june july august september october november december".split(), 1
     )
 }
-_OF_A_DAY = frozenset({"st", "nd", "rd", "th", "of"})  # between a day and its month
+_OF_A_DAY = frozenset({"st", "nd", "rd", "th", "of"})  # words between a day and its month
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date as far as it is given: year, month (1 to 12) and day, each may be None, one at least is not."""
+    """A complete or partial date: year, month (1 to 12) and day, of which at least one is not None."""
 
     year: int | None
     month: int | None
@@ -33,7 +33,7 @@ class Date:
     span: Span
 
     def fits(self, other: Date) -> bool:
-        """Whether nothing that both give differs, and they give at least one thing in common."""
+        """Whether the two dates share at least one given part and agree in all shared parts."""
         pairs = [(self.year, other.year), (self.month, other.month), (self.day, other.day)]
         both = [(mine, its) for mine, its in pairs if mine is not None and its is not None]
         return bool(both) and all(mine == its for mine, its in both)
@@ -63,7 +63,7 @@ def dates_of(text: str, words: Sequence[Word]) -> tuple[Date, ...]:
 
 
 def _day_before(words: Sequence[Word], n: int, taken: int) -> tuple[int, int | None]:
-    """(position, day) of the day that stands before a month: "14 January", "14th of January"; (n, None): none."""
+    """(position, day) of the day before a month: "14 January", "14th of January"; (n, None) if there is none."""
     first = n - 1
     while first > taken and n - first < 3 and words[first].lower in _OF_A_DAY:
         first -= 1
@@ -71,7 +71,7 @@ def _day_before(words: Sequence[Word], n: int, taken: int) -> tuple[int, int | N
 
 
 def _day_after(words: Sequence[Word], n: int) -> tuple[int, int | None]:
-    """(last position, day) of the day that stands after a month: "January 14", "January 14th"; (n, None): none."""
+    """(last position, day) of the day after a month: "January 14", "January 14th"; (n, None) if there is none."""
     if n + 1 == len(words) or not _is_day(words[n + 1].lower):
         return n, None
     has_ending = n + 2 < len(words) and words[n + 2].start == words[n + 1].end and words[n + 2].lower in _OF_A_DAY
@@ -91,13 +91,13 @@ def _has_number(words: Sequence[Word], n: int) -> bool:
 
 
 def _is_measured(text: str, words: Sequence[Word], n: int) -> bool:
-    """Whether a number like 1500 has a unit, or a currency before it, and so is no year."""
+    """Whether a number such as 1500 has a unit, or a currency before it, and so is not a year."""
     return unit_at(words, n + 1) is not None or currency_at(text, words, n) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A proper name or defined term: the stems of its words, written with capitals, and where it stands."""
+    """A proper name or defined term, written with capitals: the stems of its words, and its span."""
 
     stems: tuple[str, ...]
     span: Span
@@ -105,9 +105,9 @@ class Name:
 
 @dataclass(frozen=True)
 class Reading:
-    """One sentence, read. Spans and offsets count characters of ``text``.
+    """The analysis of one sentence. Spans and offsets count characters of ``text``.
 
-    Most source sentences are only asked for their words, so the rest is found when it is first wanted.
+    For most source sentences only the words are used, so the other attributes are computed at first access.
     """
 
     text: str
@@ -115,7 +115,7 @@ class Reading:
 
     @cached_property
     def plain(self) -> tuple[str, ...]:
-        """The words in lower case: what a quotation has to repeat."""
+        """The words in lower case, which a quotation must repeat."""
         return tuple(word.lower for word in self.words)
 
     @cached_property
@@ -146,17 +146,17 @@ class Reading:
 
 @lru_cache(maxsize=20_000)
 def read(text: str) -> Reading:
-    """The reading of a sentence; remembered, as a source sentence meets every sentence of an answer."""
+    """The reading of a sentence; cached, as each source sentence is compared with every answer sentence."""
     return Reading(text, words_of(text))
 
 
-_MEASURES = frozenset({"Business Day", "Business Days", "Celsius", "Fahrenheit"})  # units, and no name of anything
-_LINKS = frozenset({"of", "and", "de", "van", "von", "la"})  # not told apart in a name
+_MEASURES = frozenset({"Business Day", "Business Days", "Celsius", "Fahrenheit"})  # capitalised units, not names
+_LINKS = frozenset({"of", "and", "de", "van", "von", "la"})  # ignored when names are compared
 _NO_NAMES = frozenset("i a an the it he she they we in on at by for if when where no not this that".split())
 
 
 def _names(text: str, words: tuple[Word, ...]) -> tuple[Name, ...]:
-    """Runs of capitalised words; a single one at the beginning of the sentence may be any word and is left out."""
+    """Runs of capitalised words, except a single word at the beginning of a sentence, which may be any word."""
     names, start = [], 0
     while start < len(words):
         if not words[start].is_capital or words[start].lower in STOP_WORDS or words[start].lower in _NO_NAMES:
@@ -174,7 +174,7 @@ def _names(text: str, words: tuple[Word, ...]) -> tuple[Name, ...]:
 
 
 def _further(text: str, words: tuple[Word, ...], end: int) -> int:
-    """How many words from here go on with the name that stands before: another one, "of" and another, or none."""
+    """The number of words here that continue the name before: 1 for a word, 2 for "of" and a word, 0 for none."""
     for length, links in ((1, ()), (2, ("of",))):
         more = words[end : end + length]
         if len(more) < length or not more[-1].is_capital or more[-1].lower in _NO_NAMES:

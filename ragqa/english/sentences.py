@@ -1,7 +1,7 @@
-"""Sentences as verbatim slices with offsets: by nupunkt, or by NLTK's Punkt as the reference script splits.
+"""Splits text into sentences, verbatim slices with offsets: by nupunkt, or by NLTK's Punkt as in the reference script.
 
-The one splitter of the project: chunking, generators and RePASs must agree on what a sentence is. nupunkt is Punkt
-trained on legal text, with nothing to download.
+This is the only splitter of the project: chunking, generators and RePASs must agree on what a sentence is. nupunkt is
+Punkt trained on legal text, and needs no download.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SPLITTER = f"nupunkt {version('nupunkt')}"
 def split_sentences(text: str, splitter: str = "nupunkt") -> tuple[Span, ...]:
     """The sentences of ``text`` in order, without surrounding white space; ``span.text == text[span.start:span.end]``.
 
-    Empty or blank text has no sentences. ``splitter`` is ``"nupunkt"``, or ``"punkt"`` for NLTK's, which the published
-    figures were made with; ConfigError where NLTK or its data is not installed.
+    Empty or blank text has no sentences. ``splitter`` is ``"nupunkt"``, or ``"punkt"`` for that of NLTK, with which the
+    published figures were made. Raises ConfigError if NLTK or its data is not installed.
     """
     spans = []
     for start, end in _spans_by(splitter)(text):
@@ -34,7 +34,7 @@ def split_sentences(text: str, splitter: str = "nupunkt") -> tuple[Span, ...]:
 
 
 def splitter_name(splitter: str) -> str:
-    """The splitter with its version, as a record names it. Raises ConfigError as `split_sentences` does."""
+    """The splitter and its version for a record. Raises ConfigError as `split_sentences` does."""
     if splitter == "nupunkt":
         return SPLITTER
     _spans_by(splitter)
@@ -42,7 +42,7 @@ def splitter_name(splitter: str) -> str:
 
 
 def reads_as_heading(text: str) -> bool:
-    """Whether a passage is no sentence or list item: at most 12 words, begun and ended unlike one."""
+    """Whether a passage looks like a heading: at most 12 words, without the beginning or end of a sentence or item."""
     ends = (".", ";", ",", "; and", "; or")
     return len(text.split()) <= MAX_HEADING_WORDS and not text.endswith(ends) and not text[:1].islower()
 

@@ -1,4 +1,4 @@
-"""The words of a text, their stems, its language, and the analysers that make BM25 tokens of it, as data."""
+"""The words of a text, their stems, the language of a text, and the settings of the analysers for BM25."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ Field = Literal["number", "title", "section", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Analyser:
-    """What `ragqa.retrieval.analysis` does to passages and questions, in this order.
+    """The steps by which `ragqa.retrieval.analysis` turns passages and questions into tokens.
 
-    Always: compatibility forms unified (NFKC), invisible characters out, lower case, words of two letters or more.
+    These steps always apply: unify compatibility forms (NFKC), remove invisible characters, convert to lower case, keep
+    words of two letters or more.
     """
 
-    language: str = "english"  # of the Snowball stemmer; empty: words stay as they are
-    stop_words: bool = True  # NLTK's English ones are left out (R@10 .773 on ObliQA dev, .767 with Lucene's 33)
+    language: str = "english"  # of the Snowball stemmer; empty: no stemming
+    stop_words: bool = True  # remove NLTK's English stop words (R@10 .773 on ObliQA dev, .767 with Lucene's 33)
     dotted_numbers: bool = False  # "4.3.1" is one token: rule numbers and decimals
-    bigrams: bool = False  # neighbouring tokens count as a term of their own
-    character_ngrams: int = 0  # words become their overlapping pieces of this many letters; 0: words stay whole
-    folds_accents: bool = False  # "č" is read as "c"
-    fields: tuple[Field, ...] = ("text",)  # of a passage, one after the other
-    hides_headings: bool = False  # what reads as a heading is never returned; it still names its section
+    bigrams: bool = False  # add each pair of neighbouring tokens as a term
+    character_ngrams: int = 0  # split words into overlapping pieces of this many letters; 0: whole words
+    folds_accents: bool = False  # replace "č" by "c"
+    fields: tuple[Field, ...] = ("text",)  # the fields of a passage that are indexed, in this order
+    hides_headings: bool = False  # passages that read as headings are never returned; they still name their section
 
     def __post_init__(self) -> None:
         if self.language and self.language not in _languages():
@@ -44,7 +45,7 @@ class Analyser:
         raise ConfigError(msg)
 
     def __str__(self) -> str:
-        """The settings that differ from the plain ones, ``"regulation: bigrams, dotted_numbers"``."""
+        """The name and the settings that differ from the defaults: ``"regulation: bigrams, dotted_numbers"``."""
         name = next((name for name, known in ANALYSERS.items() if known == self), "own")
         plain = Analyser()
         changed = [
@@ -62,7 +63,7 @@ def _languages() -> tuple[str, ...]:
 
 
 def stemmer(language: str) -> Any:  # noqa: ANN401 - a Stemmer.Stemmer
-    """This thread's stemmer of a language: it keeps one C buffer, and two threads in it corrupt each other's stems."""
+    """This thread's stemmer for a language. A stemmer has one C buffer, so threads must not share it."""
     import Stemmer
 
     stemmers: dict[str, Any] = _per_thread.__dict__.setdefault("stemmers", {})
@@ -84,7 +85,7 @@ ANALYSERS: dict[str, Analyser] = {
 
 
 def analyser_named(name: str, corpus_format: str = "text") -> Analyser:
-    """The analyser of this name; of no name, that of the format. Raises ConfigError."""
+    """The analyser of this name; if the name is empty, that of the corpus format. Raises ConfigError."""
     chosen = name or {"obliqa": "regulation", "pandachat": "characters"}.get(corpus_format, "english")
     if chosen not in ANALYSERS:
         msg = f"analyser must be one of {', '.join(ANALYSERS)}, got {name!r}; change --analyser and try again"
@@ -93,19 +94,19 @@ def analyser_named(name: str, corpus_format: str = "text") -> Analyser:
 
 
 ENGLISH = "en"
-SURE = 0.95  # probability from which another language is believed
+SURE = 0.95  # least probability at which a language other than English is accepted
 MIN_LETTERS = 40  # shorter texts are too often names and numbers
 LOOKED_AT = 1_000  # characters
 _FREQUENT = re.compile(
     r"\b(?:the|of|and|that|which|with|from|this|must|shall|are|be|by|may|not|were|its|have|than|their|who|other|where|each"
     r"|if|it|about|between|when)\b"
 )
-PLAINLY = 0.15  # share of such words, hardly any other language's, from which no model is asked
+PLAINLY = 0.15  # share of these words, rare in other languages, from which a text is English without asking the model
 
 
 @lru_cache(maxsize=4_000)
 def language_of(text: str) -> str:
-    """The ISO 639 code of the text's language; English where the text is too short, or no other language is sure."""
+    """The ISO 639 code of the text's language; English if the text is too short or no other language is certain."""
     text = text[:LOOKED_AT]
     if sum(map(str.isalpha, text)) < MIN_LETTERS or len(_FREQUENT.findall(text)) >= PLAINLY * len(text.split()):
         return ENGLISH
@@ -122,7 +123,7 @@ def _identifier() -> Any:  # noqa: ANN401 - a library without types
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 
-# What two sentences share of these is not compared.
+# Words that are ignored when two sentences are compared.
 STOP_WORDS = frozenset(
     "a an the of to in on at by for with from and or as than that this these those it its itself they them their he "
     "him his she her we us our i you your who whom whose which what when where while is are was were be been being "
@@ -135,7 +136,7 @@ STOP_WORDS = frozenset(
 
 
 class Word(NamedTuple):
-    """A word or number of a text; ``text[start:end]`` is it, ``lower`` in lower case without a possessive ending."""
+    """A word or number, ``text[start:end]``; ``lower`` is it in lower case without a possessive ending."""
 
     lower: str
     start: int

@@ -1,4 +1,4 @@
-"""Indexes: build, open, list, verify, delete. What an index folder holds is said in `ragqa.index.manifest`."""
+"""Indexes: build, open, list, verify, delete. `ragqa.index.manifest` describes the files of an index folder."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ HASHED_AT_OPEN: Final = 64 * 2**20  # bytes: 0.04 s with SHA instructions, 0.2 s
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - one of the names of `_BUILDING`
-    """What builds an index is imported where it is asked for: who opens one needs no corpus format."""
+    """Imports the modules that build an index only when they are used: opening an index needs no corpus format."""
     if name in _BUILDING:
         return getattr(import_module(f"ragqa.index.{_BUILDING[name]}"), name)
     raise AttributeError(f"module 'ragqa.index' has no attribute {name!r}")
@@ -69,31 +69,31 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - one of the names of `_BUILD
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
-    """An open index: everything in it belongs together, whatever happens to its folder from now on.
+    """An open index. Its content stays consistent, whatever happens to its folder later.
 
-    Read-only and shared by every session; `ragqa.retrieval.retrievers_for` makes retrievers of it.
+    Read-only and shared by every session; `ragqa.retrieval.retrievers_for` makes its retrievers.
     """
 
     manifest: Manifest
-    passages: Sequence[Passage]  # each read from disk when it is asked for
+    passages: Sequence[Passage]  # each is read from disk at access
     position_of: Mapping[str, int]  # by passage id
     folder: Path
-    order: Positions  # place of each passage's id among all ids: breaks ties
+    order: Positions  # place of each passage's id among all sorted ids: breaks ties
     hidden: Mask  # passages that no retriever returns
     bm25s: Bm25sRetriever
     rank_bm25: RankBm25Retriever
-    context: Bm25sRetriever | None  # each passage read with its neighbours; None where the index has no such ranking
-    citations: CitationRetriever | None  # what good candidates cite; None where nothing refers to anything
-    further: Mapping[str, Callable[[Any], Retriever]]  # makers of its further retrievers, of their models, by name
-    vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]; may be None
+    context: Bm25sRetriever | None  # ranks passages with their neighbours; None if the index has no such ranking
+    citations: CitationRetriever | None  # follows citations; None if no passage refers to another
+    further: Mapping[str, Callable[[Any], Retriever]]  # functions from a model to a further retriever, by name
+    vectors: Any  # a memory-mapped faiss.Index of the manifest's kind, whose row i is passages[i]; None without vectors
 
     @property
     def links(self) -> Links:
-        """Which passages cite which, by position; none where nothing refers to anything."""
+        """The citations between passages, by position; empty if no passage refers to another."""
         return self.citations.links if self.citations else NO_LINKS
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
-        """The passages before and after this one in its document; None at its ends and for a passage of elsewhere."""
+        """The passages before and after this one in its document; None at its ends and for an unknown passage."""
         position = self.position_of.get(passage.passage_id)
         if position is None:
             return None, None
@@ -102,13 +102,13 @@ class Index:
         return before, after
 
     def asked_by_number(self, question: str, ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
-        """See `ragqa.corpus.numbered.asked_by_number`; none where the question names no rule."""
+        """The passages that the question names by number; see `ragqa.corpus.numbered.asked_by_number`."""
         from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
 
         return asked_by_number(question, self.passages, ranked) if names_a_rule(question) else ()
 
     def text_of(self, passage: Passage) -> str:
-        """What the encoder reads of this passage, and a reranker: see `ragqa.index.manifest.Manifest.indexed_text`."""
+        """The text of this passage for encoders and rerankers; see `ragqa.index.manifest.Manifest.indexed_text`."""
         return indexed_text(passage, self.manifest.indexed_text)
 
     @property
@@ -116,7 +116,7 @@ class Index:
         return self.folder.name.removeprefix(".old-")
 
     def check_models(self, models: Mapping[str, ModelInfo]) -> None:
-        """Raises IndexMismatchError unless these, by retriever, are the models its further rankings were made with."""
+        """Raises IndexMismatchError unless these models, by retriever, made the further rankings of this index."""
         for ranking in self.manifest.rankings:
             found = models.get(ranking.name)
             if ranking.model and (found is None or found.fingerprint != ranking.fingerprint):
@@ -144,7 +144,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One line of the list of indexes: the manifest, or None and what is wrong with it."""
+    """One line of the list of indexes: the manifest, or None and the problem with it."""
 
     name: str
     manifest: Manifest | None
@@ -152,10 +152,10 @@ class IndexEntry:
 
 
 def open_index(name: str, indexes: Path) -> Index:
-    """The index of that name, checked: every file there, of its size and (up to 64 MB in all) its sha256.
+    """The index of this name, after checking that every file exists with its size and (up to 64 MB in all) its sha256.
 
-    An index replaced meanwhile is opened as the new one. Raises ConfigError, IndexNotFoundError, IndexMismatchError
-    with the command that rebuilds it.
+    If the index is replaced meanwhile, the new one is opened. Raises ConfigError, IndexNotFoundError, and
+    IndexMismatchError with the command that rebuilds it.
     """
     for _ in range(3):
         folder = locate(name, indexes)
@@ -173,12 +173,12 @@ def open_index(name: str, indexes: Path) -> Index:
 
 
 def list_indexes(indexes: Path) -> tuple[IndexEntry, ...]:
-    """Every index in this folder by name, damaged ones with what is wrong (of the manifest only: it is quick)."""
+    """Every index in this folder, sorted by name; a damaged manifest is reported, other files are not checked."""
     return tuple(_entry(name, indexes) for name in index_names(indexes))
 
 
 def index_info(name: str, indexes: Path) -> Manifest:
-    """The manifest of this index; its files are not looked at. Raises as `open_index`."""
+    """The manifest of this index; other files are not checked. Raises as `open_index`."""
     folder = locate(name, indexes)
     try:
         return read_manifest(folder)
@@ -187,7 +187,7 @@ def index_info(name: str, indexes: Path) -> Manifest:
 
 
 def verify_index(name: str, indexes: Path) -> Manifest:
-    """The manifest, after reading every byte. Raises IndexMismatchError that names everything that is wrong."""
+    """The manifest, after checking every byte of the index. Raises IndexMismatchError that lists all problems."""
     folder = locate(name, indexes)
     manifest = index_info(name, indexes)
     problems = list(file_problems(folder, manifest))
@@ -206,7 +206,7 @@ def verify_index(name: str, indexes: Path) -> Manifest:
 
 
 def delete_index(name: str, indexes: Path) -> None:
-    """Deletes this index, damaged or not, and what a stopped build of it left.
+    """Deletes this index, damaged or not, and the remains of a stopped build.
 
     Raises ConfigError, IndexNotFoundError, IndexLockedError, IndexingError.
     """
@@ -227,7 +227,7 @@ def delete_index(name: str, indexes: Path) -> None:
 
 
 def _load(folder: Path) -> Index:
-    """The index in this folder. Raises IndexMismatchError without a word on what to do."""
+    """The index in this folder. Raises IndexMismatchError without the next step, which callers add."""
     manifest = read_manifest(folder)
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
@@ -286,7 +286,7 @@ def _load(folder: Path) -> Index:
 
 
 def _passage_problems(index: Index) -> list[str]:
-    """What is wrong with the passages and what was written to find them by, after reading all; only ids are held."""
+    """The problems of the passages and their lookup files, after reading all; only ids are held in memory."""
     ids: list[str] = []
     is_heading = [np.empty(0, dtype=np.bool_)]
     passages = iter(index.passages)
@@ -313,7 +313,7 @@ def _entry(name: str, indexes: Path) -> IndexEntry:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder this is, whatever its name; None where there is none."""
+    """The device and inode of this folder, which do not depend on its name; None if it does not exist."""
     try:
         status = folder.stat()
     except OSError:

@@ -1,7 +1,7 @@
-"""A source to an index folder, with progress: read in portions, BM25, vectors, files; then into its place as a whole.
+"""Builds an index from a source, with progress: reads portions, writes BM25, vectors and files, then moves the folder.
 
-What is done is in a journal (`ragqa.index.journal`): a build stopped at any moment resumes there when it is
-started again with the same source and settings. Memory grows by some 60 bytes a passage, whatever is in it.
+A journal (`ragqa.index.journal`) records the finished steps: a build stopped at any moment resumes there when it is
+started again with the same source and settings. Memory grows by some 60 bytes a passage, whatever its length.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Building = Generator[BuildProgress, None, Manifest]
 Step = Generator[BuildProgress, None, None]
 
 LIBRARIES: Final = ("bm25s", "PyStemmer", "faiss-cpu", "sentence-transformers", "transformers", "torch", "numpy")
-# Formats whose passages have numbers to refer to.
+# Formats whose passages have numbers that other passages refer to.
 REFERRING: Final = frozenset({"obliqa", *DOCUMENT_FORMATS})
 version: Final = cache(metadata.version)
 
@@ -60,7 +60,7 @@ def build_index(
     format: str | None = None,
     models: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """The manifest of the index just built; see `build_events`, which this runs to its end."""
+    """Runs `build_events` to its end and returns the manifest of the new index."""
     return returned(
         build_events(name, source, indexes=indexes, config=config, encoder=encoder, format=format, models=models)
     )
@@ -78,14 +78,16 @@ def build_events(
     known: Mapping[str, KnownVectors] | None = None,
     uri: str = "",
 ) -> Building:
-    """Builds ``indexes/NAME`` from ``source``, yields how far it is, returns its manifest.
+    """Builds ``indexes/NAME`` from ``source``, yields its progress and returns its manifest.
 
-    ``encoder`` is None for an index without vectors, which ``config.encoder`` then says. ``models`` are those of the
-    configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. Vectors
-    that are ``known``, by ranking, of the same encoder in the same precision, are taken over: the index is the same.
-    With ``uri``, the address of an engine, passages, words and vectors are there and not in the folder. An index of
-    that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
-    done by then serves the next call with the same source and settings, unless the source or settings are the error.
+    ``encoder`` is None for an index without vectors; ``config.encoder`` must then be "none". ``models`` are the models
+    of the configuration's further rankings, by retriever, as from `ragqa.loading.load_further`. ``known`` has vectors
+    of the same encoder in the same precision, by ranking; they are reused and do not change the resulting index. If
+    ``uri`` is the address of an engine, passages, words and vectors are stored there and not in the folder.
+
+    An existing index of this name is unchanged until the new one is complete, and stays so if the build fails, is
+    stopped or crashes. The next call with the same source and settings then resumes the build, unless the error was in
+    the source or settings.
 
     Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.
     """
@@ -145,7 +147,7 @@ def _settings(
     encoder: Encoder | None,
     models: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Whatever decides what the index will hold, under the names that are told where it has changed."""
+    """Everything that determines the content of the index, under the names that a message about a change uses."""
     return {
         "source": [stream.identity(), stream.format, config.chunk_max_tokens],
         "analyser": [asdict(reading.analyser), ANALYSIS_VERSION],
@@ -167,7 +169,7 @@ def _finish(
     models: Mapping[str, Any],
     known: Mapping[str, KnownVectors],
 ) -> Building:
-    """Writes every file of the index but the passages, which are there, and those that the journal says are whole."""
+    """Writes every file of the index except the passages and the files that the journal records as complete."""
     has_vectors = encoder is not None
     if has_vectors:
         check_size(config.vectors, journal.n_passages)

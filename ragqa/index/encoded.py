@@ -1,4 +1,4 @@
-"""Vectors of passages, encoded batch by batch into a file and read from it in rows: none is held, none is lost."""
+"""Encodes passages batch by batch into a file, so that vectors take no memory and a stopped build loses none."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.retrieval.dense import check_kind, check_unit_rows, write_vectors
 
-ENCODED_AT_ONCE: Final = 512  # texts between two signs of progress, and between two entries in the journal
+ENCODED_AT_ONCE: Final = 512  # texts between two progress events and two entries in the journal
 
 Longs = npt.NDArray[np.int64]
 
 
 class VectorFile:
-    """Vectors as a file of float32 and nothing else; an array of rows is read as it is asked for."""
+    """Vectors in a file of raw float32; rows are read at access."""
 
     def __init__(self, path: Path, n_vectors: int, dimension: int) -> None:
         self.path = path
         self.shape = (n_vectors, dimension)
 
     def __getitem__(self, rows: Longs) -> FloatMatrix:
-        """Shape (len(rows), dimension); rows beside each other are read together."""
+        """The vectors of these rows, shape (len(rows), dimension); adjacent rows are read together."""
         distinct, places = np.unique(rows, return_inverse=True)
         found = np.empty((len(distinct), self.shape[1]), dtype=np.float32)
         breaks = np.flatnonzero(np.diff(distinct) != 1) + 1
@@ -46,13 +46,13 @@ class VectorFile:
 
 
 def distinct_rows(digests: npt.NDArray[np.uint64]) -> tuple[Longs, Longs]:
-    """Of texts given as digests, shape (n_texts, 2): each one's number among the different ones, by first occurrence.
+    """For each text, its number among the distinct texts in order of first occurrence; and the first occurrences.
 
-    And where each different text occurs first, rising.
+    ``digests`` are those of the texts, shape (n_texts, 2). The first occurrences are ascending.
     """
     if not len(digests):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    by_digest = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: equal ones in their order
+    by_digest = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: equal digests keep their order
     is_first = np.ones(len(digests), dtype=np.bool_)
     is_first[1:] = (digests[by_digest[1:]] != digests[by_digest[:-1]]).any(axis=1)
     firsts = by_digest[is_first]
@@ -72,9 +72,9 @@ def write_dense(
     kind: str,
     known: KnownVectors | None = None,
 ) -> Generator[BuildProgress, None, None]:
-    """Writes the FAISS file of all passages unless the journal, which calls it ``name``, says that it is there.
+    """Writes the FAISS file of all passages, unless the journal records it under ``name`` as complete.
 
-    Equal texts are encoded once, so that they tie exactly; those that are ``known`` not at all.
+    Equal texts are encoded once, so that they tie exactly. Texts with ``known`` vectors are not encoded.
     """
     if name in journal.finished:
         yield BuildProgress(stage, journal.n_encoded[name], journal.n_encoded[name])
@@ -95,9 +95,9 @@ def _encode(
     stage: str,
     known: KnownVectors | None,
 ) -> Generator[BuildProgress, None, VectorFile]:
-    """The vectors of the different texts, those of the passages ``firsts``; resumes after those in the journal.
+    """The vectors of the distinct texts, which the passages ``firsts`` have; resumes where the journal ends.
 
-    A ``kind`` of index that cannot be made of such vectors is refused after the first of them.
+    If FAISS cannot make this ``kind`` of index for these vectors, it raises after the first batch.
     """
     path, total = journal.folder / f"{name}.vectors", len(firsts)
     done, dimension = journal.n_encoded.get(name, 0), journal.dimensions.get(name, 0)

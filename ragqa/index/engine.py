@@ -1,11 +1,12 @@
-"""An index's corpus moved into a Milvus collection, updated there, and such an index opened.
+"""Moves the corpus of an index into a Milvus collection, updates it there, and opens such an index.
 
-What stays in its folder holds no text: the manifest, which names the collection and its generation, the ids' keys and
-their order, what is hidden, what refers to what, the vocabularies' keys, further rankings; which row each passage is
-(`ROWS`), what decides a row (`DIGESTS`), and the rows that the last update left out (`LEFT_OUT`).
+The folder of such an index has no text. It has the manifest, which names the collection and its generation, the keys
+and order of the ids, the hidden passages, the references, the keys of the vocabularies and further rankings. It also
+has the row of each passage (`ROWS`), a digest of everything that determines a row (`DIGESTS`), and the rows that the
+last update dropped (`LEFT_OUT`).
 
-It is built as a folder first, so that stopping, checking and its source are the same; until all rows are in the engine
-and counted, the index of that name stays as it is. Rows of passages that have not changed stay where they are.
+The index is first built as a folder, so that resuming, checks and sources work the same. The existing index of this
+name is unchanged until all rows are in the engine and counted. Rows of unchanged passages are not written again.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ from ragqa.settings.indexing import IndexingConfig
 
 KIND: Final = "milvus"
 STARTED: Final = "engine.json"  # in a building folder: the collection that is being written
-MOST_NEW: Final = 0.5  # share of the passages from which on a collection of its own is written
-MOST_DRIFT: Final = 1.05  # factor of passages' average length, likewise: see `ragqa.retrieval.milvus.bm25`
+MOST_NEW: Final = 0.5  # above this share of new passages, a new collection is written
+MOST_DRIFT: Final = 1.05  # above this change of the average passage length, too: see `ragqa.retrieval.milvus.bm25`
 
 Moving = Generator[BuildProgress, None, tuple[Path, Manifest]]
 
 
 def check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors) -> None:
-    """Raises ConfigError, IndexingError unless both are empty or the engine answers and makes such vectors."""
+    """Raises ConfigError or IndexingError unless both are empty, or the engine answers and supports these vectors."""
     if engine not in {"", KIND} or bool(engine) != bool(uri):
         msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
         raise ConfigError(msg)
@@ -73,39 +74,39 @@ def check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Corpus:
-    """What was built, as files of the journal's folder."""
+    """The built index, as files in the journal's folder."""
 
     journal: BuildJournal
     manifest: Manifest
     passages: PassageFile
     hidden: npt.NDArray[np.bool_]
-    windows: Positions  # (n_passages, 2), of context
-    digests: npt.NDArray[np.uint64]  # (n_passages, 3): of whatever decides a row, and of what the encoder reads
+    windows: Positions  # (n_passages, 2), of the context ranking
+    digests: npt.NDArray[np.uint64]  # (n_passages, 3): of everything that determines a row, and of the encoded text
 
     @property
     def sparse(self) -> tuple[str, ...]:
-        """Its rankings by words."""
+        """The lexical rankings of the index."""
         return (BM25, CONTEXT) if self.manifest.context_passages else (BM25,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """Which rows there will be: ``rows`` by position, of which those ``new`` are written."""
+    """The rows of the new generation: the key of each passage's row, and the rows to write."""
 
     milvus: Milvus
     engine: CorpusEngine
-    rows: Positions
-    new: Positions  # positions, rising
-    left_out: Positions  # keys of rows of the generation before
+    rows: Positions  # keys by position
+    new: Positions  # positions whose rows are written, ascending
+    left_out: Positions  # keys of rows of the previous generation that the new one drops
     words: dict[str, SparseWords]
-    n_before: int  # rows and marks of generations before that are there while the new ones are written
+    n_before: int  # number of rows and marks that exist before the new rows are written
 
 
 def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: Path) -> Moving:
-    """Moves what this journal has built into the engine at ``uri``, yields how far it is.
+    """Moves the corpus that this journal has built into the engine at ``uri``, and yields its progress.
 
-    Returns the folder that becomes the index, and its manifest. ``place`` is where the index of before is, whose
-    collection is updated where it fits. Raises ConfigError, IndexingError; nothing that can be seen has changed then.
+    Returns the folder that becomes the index, and its manifest. ``place`` is the folder of the existing index; its
+    collection is updated if possible. Raises ConfigError, IndexingError; the existing index is then unchanged.
     """
     yield BuildProgress(KIND, 0, manifest.n_passages)
     corpus = _corpus(journal, manifest)
@@ -118,7 +119,7 @@ def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: P
         if found != expected:
             raise IndexingError(f"{milvus} holds {found:,} rows, expected {expected:,}; run the same command again")
     except BaseException:
-        with suppress(IndexingError):  # what is left behind is seen by nobody, and removed by the next try
+        with suppress(IndexingError):  # no index sees leftover rows, and the next attempt removes them
             milvus.delete_after(engine.generation - 1) if plan.n_before else milvus.drop()
         raise
     folder, manifest = _written(corpus, plan)
@@ -127,14 +128,14 @@ def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: P
 
 
 def engine_of(place: Path) -> CorpusEngine | None:
-    """The engine that the index in this folder names, None where there is none."""
+    """The engine of the index in this folder; None if there is no index or it has no engine."""
     with suppress(IndexMismatchError, OSError):
         return read_manifest(place).engine
     return None
 
 
 def drop(engine: CorpusEngine) -> None:
-    """Removes a collection as well as may be."""
+    """Removes a collection; failures are ignored."""
     with suppress(IndexingError, ConfigError):
         Milvus(engine.uri, engine.collection).drop()
 
@@ -161,7 +162,7 @@ def _digest(said: bytes) -> bytes:
 
 
 def _update(corpus: _Corpus, uri: str, place: Path) -> _Plan | None:
-    """What the collection of before lacks; None where there is none, or where too much is new to it."""
+    """A plan that updates the existing collection; None if there is none, or if too much has changed."""
     try:
         before = read_manifest(place)
     except (IndexMismatchError, OSError):
@@ -183,7 +184,7 @@ def _update(corpus: _Corpus, uri: str, place: Path) -> _Plan | None:
         return None
     milvus.delete_after(engine.generation)
     if engine.generation > 1:
-        milvus.delete([mark_row(engine.generation - 1, 0, ())["row"]])  # first: it says that the others are there
+        milvus.delete([mark_row(engine.generation - 1, 0, ())["row"]])  # first, as the mark says that all rows exist
     milvus.delete(np.load(place / LEFT_OUT, allow_pickle=False).tolist())
     if milvus.count(engine.generation) != n_before + 1:
         return None
@@ -194,13 +195,13 @@ def _update(corpus: _Corpus, uri: str, place: Path) -> _Plan | None:
 
 
 def _said(manifest: Manifest) -> Manifest:
-    """Whatever decides a row besides its passage and those beside it."""
+    """The manifest's fields that determine a row, apart from the passage and its neighbours."""
     own = changed(manifest, source="", format="", corpus_sha256="", n_documents=0, n_passages=0, created="")
     return changed(own, chunk_max_tokens=0, files=(), rankings=(), engine=None)
 
 
 def _anew(corpus: _Corpus, uri: str) -> _Plan:
-    """A collection of its own; one that a stopped build began is removed."""
+    """A plan that writes a new collection; the collection of a stopped build is removed."""
     manifest, started = corpus.manifest, corpus.journal.folder / STARTED
     with suppress(OSError, ValueError, LookupError):
         drop(CorpusEngine(**json.loads(started.read_bytes())))
@@ -217,7 +218,7 @@ def _anew(corpus: _Corpus, uri: str) -> _Plan:
 
 
 def _words(corpus: _Corpus, name: str, before: Path | None) -> SparseWords:
-    """The numbers of the words of a ranking: those that its collection gave them ``before``, and new ones."""
+    """The words of a ranking: known words keep the numbers from the folder ``before``, other words get new numbers."""
     folder = corpus.journal.index / name
     said = json.loads((folder / "params.index.json").read_text(encoding="utf-8"))
     vocabulary: Keys = np.load(folder / "vocabulary.npy", allow_pickle=False)
@@ -241,7 +242,7 @@ def _words(corpus: _Corpus, name: str, before: Path | None) -> SparseWords:
 
 
 def _rows(corpus: _Corpus, plan: _Plan) -> Iterator[dict[str, Any]]:
-    """The new rows, and the mark of their generation at the end."""
+    """The new rows, followed by the mark of their generation."""
     manifest, generation = corpus.manifest, plan.engine.generation
     vectors = read_vectors(corpus.journal.index / DENSE, manifest.vectors) if manifest.has_vectors else None
     analysers = {BM25: manifest.analyser, CONTEXT: context_analyser(manifest.analyser)}
@@ -262,7 +263,7 @@ def _rows(corpus: _Corpus, plan: _Plan) -> Iterator[dict[str, Any]]:
 
 
 def _written(corpus: _Corpus, plan: _Plan) -> tuple[Path, Manifest]:
-    """The folder without a text."""
+    """Writes the folder of the index, which has no text, and returns it with its manifest."""
     journal, manifest = corpus.journal, corpus.manifest
     new = journal.folder / "published"
     shutil.rmtree(new, ignore_errors=True)
@@ -292,9 +293,9 @@ def _written(corpus: _Corpus, plan: _Plan) -> tuple[Path, Manifest]:
 def open_published(
     folder: Path, manifest: Manifest, engine: CorpusEngine
 ) -> tuple[MilvusPassages, MilvusVectors | None]:
-    """Passages and vectors of the collection.
+    """The passages and vectors in the collection.
 
-    Raises IndexingError where it does not answer, IndexMismatchError where it holds other rows or a later generation.
+    Raises IndexingError if the server does not answer, IndexMismatchError if rows of this generation are missing.
     """
     milvus = Milvus(engine.uri, engine.collection)
     rows = _mapped(folder / ROWS)
@@ -308,13 +309,13 @@ def open_published(
 
 
 def known_texts(index_folder: Path) -> npt.NDArray[np.uint64]:
-    """The digests of what the encoder read, shape (n_passages, 2), of an index in an engine."""
+    """The digests of the encoded texts of an index in an engine, shape (n_passages, 2)."""
     digests: npt.NDArray[np.uint64] = _mapped(index_folder / DIGESTS)[:, 1:]
     return digests
 
 
 def vocabulary_of(folder: Path) -> SparseModel:
-    """A BM25 model without its matrix."""
+    """The BM25 model of an index in an engine, without its matrix."""
     with checked("the words of an index in an engine", folder):
         said = json.loads((folder / "params.index.json").read_text(encoding="utf-8"))
         own = json.loads((folder / "words.json").read_text(encoding="utf-8"))
@@ -336,5 +337,5 @@ def vocabulary_of(folder: Path) -> SparseModel:
 
 
 def _mapped(path: Path) -> Any:  # noqa: ANN401 - an array of any type
-    """The array of this file, which the manifest vouches for."""
+    """The memory-mapped array of this file, whose integrity the manifest has already checked."""
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

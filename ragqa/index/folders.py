@@ -1,14 +1,14 @@
-"""Index folders on disk: names, locks, and replacing one as a whole. Knows nothing of what is in them.
+"""Index folders on disk: names, locks, and atomic replacement. This module does not depend on their content.
 
 Beside ``NAME/`` there may be, always on the same file system::
 
-    .NAME.lock            held by whoever builds or deletes NAME; empty, and goes with the index
-    .building-NAME-PID/   a running build, or what a stopped or crashed one left
-    .old-NAME/            the index being replaced; while NAME is absent this *is* the index
-    .trash-NAME-PID/      being deleted
+    .NAME.lock            held by the process that builds or deletes NAME; an empty file, deleted with the index
+    .building-NAME-PID/   a running build, or the remains of a stopped or crashed build
+    .old-NAME/            the index being replaced; while NAME is absent, this *is* the index
+    .trash-NAME-PID/      a folder being deleted
 
-Only the holder of the lock touches the last three, so whatever of them the next holder finds, a dead process left. A
-``.building`` folder with a journal in it waits for the next build of that name, which resumes or removes it.
+Only the holder of the lock touches the last three, so those that the next holder finds are from a dead process. A
+``.building`` folder with a journal is kept for the next build of that name, which resumes or removes it.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from ragqa.settings.paths import behind
 
 _logger = logging.getLogger(__name__)
 
-JOURNAL: Final = "journal.json"  # in a building folder: there is something to resume
+JOURNAL: Final = "journal.json"  # in a building folder: the build can be resumed
 NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, *ENGINE_FILES, REFERENCES, DENSE, BM25, CONTEXT, FURTHER}
 _CLUTTER: Final = {".DS_Store", "Thumbs.db"}  # file managers leave these anywhere
-_SWAP_SECONDS: Final = 5.0  # the longest a reader waits for the moment between two renames
+_SWAP_SECONDS: Final = 5.0  # the longest time that a reader waits between the two renames of a replacement
 
 
 def check_name(name: str) -> None:
-    """Raises ConfigError unless ``name`` can name an index; a good name is one plain folder name."""
+    """Raises ConfigError unless ``name`` is a valid index name, which is always a plain folder name."""
     if not _NAME.fullmatch(name):
         raise ConfigError(f"expected an index name of {NAME_RULE}, found {name!r}; choose another name")
 
 
 def index_names(indexes: Path) -> list[str]:
-    """The names of the indexes in this folder and `behind` it, whole or damaged, sorted; none without such a folder."""
+    """The sorted names of the indexes in this folder and `behind` it, damaged ones included."""
     folders = [folder for folder in (indexes, behind(indexes)) if folder and folder.is_dir()]
     paths = [path for folder in folders for path in folder.iterdir()]
     found = {path.name.removeprefix(".old-") for path in paths if _holds_index_files(path)}
@@ -53,15 +53,15 @@ def index_names(indexes: Path) -> list[str]:
 
 
 def locate(name: str, indexes: Path) -> Path:
-    """The folder of this index, put back in its place where a builder died between two renames.
+    """The folder of this index, restored if a builder died between its two renames.
 
-    Raises ConfigError for an impossible name, IndexNotFoundError with the names there are.
+    Raises ConfigError for an invalid name, IndexNotFoundError with the names of existing indexes.
     """
     check_name(name)
     target, old = indexes / name, indexes / f".old-{name}"
     deadline = time.monotonic() + _SWAP_SECONDS
     while not target.is_dir():
-        if not old.is_dir() and not target.is_dir():  # twice: a builder may finish between the two looks
+        if not old.is_dir() and not target.is_dir():  # checked twice: a builder may finish between the two checks
             further = behind(indexes)
             if further:
                 return locate(name, further)
@@ -71,22 +71,22 @@ def locate(name: str, indexes: Path) -> Path:
                 f"`ragqa index build {name} --source PATH`"
             )
         try:
-            with exclusive(name, indexes):  # which puts it back
+            with exclusive(name, indexes):  # this restores it
                 pass
-        except IndexLockedError:  # a living builder is about to rename its own into place
+        except IndexLockedError:  # a running builder is about to rename its folder
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
-        except IndexingError:  # nothing may be written here: read it where it lies
+        except IndexingError:  # the folder is not writable: read the index in its old place
             return old
     return target
 
 
 @contextmanager
 def exclusive(name: str, indexes: Path) -> Iterator[None]:
-    """Holds the lock of this index, after clearing up what dead processes left.
+    """Holds the lock of this index, and first removes the remains of dead processes.
 
-    Raises IndexLockedError when another process (or thread) holds it, IndexingError when nothing can be written.
+    Raises IndexLockedError if another process or thread holds it, IndexingError if the folder is not writable.
     """
     check_name(name)
     try:
@@ -107,10 +107,10 @@ def exclusive(name: str, indexes: Path) -> Iterator[None]:
 
 @contextmanager
 def building_folder(name: str, indexes: Path) -> Iterator[Path]:
-    """A folder to build in: with what a build that was stopped left, or empty. Needs the lock.
+    """A folder to build in: that of a stopped build, or an empty one. The caller must hold the lock.
 
-    It is gone afterwards unless there is a journal in it. Raises IndexingError at once where the index's place is taken
-    by something that is no index.
+    It is deleted afterwards unless it has a journal. Raises IndexingError at once if something other than an index has
+    the name of the index.
     """
     _refuse_foreign(indexes / name)
     folder = indexes / f".building-{name}-{os.getpid()}"
@@ -129,9 +129,9 @@ def building_folder(name: str, indexes: Path) -> Iterator[Path]:
 
 
 def replace(new: Path, name: str, indexes: Path) -> None:
-    """Moves the folder ``new`` into the place of this index, on disk to the last byte first. Needs the lock.
+    """Flushes the folder ``new`` to disk and moves it into the place of this index. The caller must hold the lock.
 
-    After a crash at any moment the old or the new index can be opened. What is no index is never replaced.
+    After a crash at any moment, the old or the new index can be opened. Only an index is ever replaced.
     """
     target, old = indexes / name, indexes / f".old-{name}"
     _refuse_foreign(target)
@@ -149,12 +149,12 @@ def replace(new: Path, name: str, indexes: Path) -> None:
 
 
 def remove(name: str, indexes: Path) -> None:
-    """Removes this index and what a stopped build of it left; what is no index is never removed. Needs the lock."""
+    """Removes this index, and nothing else, and the remains of a stopped build. The caller must hold the lock."""
     _refuse_foreign(indexes / name)
     _discard(indexes / name, name, indexes)
     for path in _of_process("building", name, indexes):
         delete(path)
-    delete(indexes / f".{name}.lock")  # whoever opened it meanwhile finds it unlinked and is refused
+    delete(indexes / f".{name}.lock")  # a process that opened it meanwhile finds it unlinked and is refused
     flush(indexes)
 
 
@@ -178,7 +178,7 @@ def _clear_up(name: str, indexes: Path) -> None:
 
 
 def _discard(path: Path, name: str, indexes: Path) -> None:
-    """Takes the folder away in one rename, then deletes it: it never lies half deleted under a name that counts."""
+    """Renames the folder and then deletes it, so that no half-deleted folder ever has the name of an index."""
     if os.path.lexists(path):
         trash = indexes / f".trash-{name}-{os.getpid()}"
         move(path, trash)
@@ -186,7 +186,7 @@ def _discard(path: Path, name: str, indexes: Path) -> None:
 
 
 def delete(path: Path) -> None:
-    """This file or folder is gone, or a warning says why it is not."""
+    """Deletes this file or folder, or logs a warning with the reason if it cannot."""
     try:
         if path.is_symlink() or path.is_file():
             path.unlink()
@@ -197,7 +197,7 @@ def delete(path: Path) -> None:
 
 
 def _refuse_foreign(target: Path) -> None:
-    """Raises IndexingError where the place is taken by something that ragqa did not write."""
+    """Raises IndexingError if this path exists and holds files that ragqa did not write."""
     if not os.path.lexists(target):
         return
     entries = {path.name for path in target.iterdir()} if target.is_dir() else {target.name}
@@ -220,6 +220,6 @@ def _who_holds(name: str, indexes: Path) -> str:
 
 
 def _of_process(kind: str, name: str, indexes: Path) -> list[Path]:
-    """The folders ``.KIND-NAME-PID``; not those of an index whose name only begins alike."""
+    """The folders ``.KIND-NAME-PID`` of exactly this index name."""
     pattern = re.compile(rf"\.{kind}-{re.escape(name)}-\d+")
     return [path for path in indexes.iterdir() if pattern.fullmatch(path.name)]

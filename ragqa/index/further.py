@@ -1,4 +1,4 @@
-"""Further rankings of an index: their files written, opened and given to their retrievers (`ragqa.index.manifest`)."""
+"""Further rankings of an index: writes and opens their files and makes their retrievers (`ragqa.index.manifest`)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Writing = Generator[BuildProgress, None, None]
 
 
 def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[FurtherRanking, ...]:
-    """The further rankings of this configuration. ``models`` are theirs, by the names of their retrievers.
+    """The further rankings of this configuration. ``models`` are their models, by retriever.
 
-    Raises IndexingError where one is missing.
+    Raises IndexingError if a model is missing.
     """
     rankings: list[FurtherRanking] = []
     for asked in config.rankings:
@@ -55,14 +55,12 @@ def write_further(
     models: Mapping[str, Any],
     known: Mapping[str, KnownVectors],
 ) -> Writing:
-    """Writes ``further/`` where the configuration has further rankings, but what the journal says is whole.
+    """Writes ``further/`` for the further rankings of the configuration, except what the journal records as complete.
 
-    Vectors that are ``known``, by ranking, are taken over.
-
-    SPLADE and late interaction hold all texts, SPLADE its vectors too, and start over where they were stopped. Raises
-    ModelError.
+    ``known`` vectors, by ranking, are reused. SPLADE and late interaction hold all texts in memory, and SPLADE also its
+    vectors; both start again from the beginning after a stop. Raises ModelError.
     """
-    from ragqa.index.encoded import write_dense  # who only opens an index needs neither
+    from ragqa.index.encoded import write_dense  # opening an index needs neither module
     from ragqa.index.portions import counts_of
 
     for ranking in described(config, models):
@@ -98,7 +96,7 @@ def open_further(
     hidden: Mask,
     position_of: Mapping[str, int],
 ) -> dict[str, Callable[[Any], Retriever]]:
-    """For each further ranking what makes its retriever, given its model; its files are open and memory-mapped.
+    """For each further ranking, a function from its model to its retriever; the files are open and memory-mapped.
 
     Raises IndexMismatchError.
     """
@@ -140,7 +138,7 @@ def _opened(
     shared: tuple[Sequence[Passage], Positions, Mask],
     position_of: Mapping[str, int],
 ) -> tuple[Callable[[Any], Retriever], int]:
-    """What makes the retriever of its model, and of how many passages its files are."""
+    """A function from a model to the retriever, and the number of passages in its files."""
     if name == "document":
         documents = load_documents(place)
         retriever = DocumentBm25(documents, context_analyser(manifest.analyser), *shared)

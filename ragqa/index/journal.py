@@ -1,17 +1,17 @@
-"""How far a build has come, on disk, so that a stopped one can be resumed: what `journal.json` says is done stays done.
+"""The progress of a build on disk, so that a stopped build can be resumed.
 
 ::
 
     .building-NAME-PID/
     ├── journal.json     this module
-    ├── index/           what becomes the index, as far as it is there
-    ├── portions/        of each portion: see `ragqa.index.portions`
-    ├── counts/          for each ranking by words how often tokens occur, until its files are written
-    ├── *.lengths.npy    for each ranking by words how long its texts are
-    ├── *.vectors        vectors on their way into FAISS (see `ragqa.index.encoded`)
+    ├── index/           the finished part of the future index
+    ├── portions/        the files of each portion (see `ragqa.index.portions`)
+    ├── counts/          the token counts of each lexical ranking, until its files are written
+    ├── *.lengths.npy    the lengths of the texts, for each lexical ranking
+    ├── *.vectors        vectors that are not in FAISS yet (see `ragqa.index.encoded`)
     └── engine.json      the collection that is being written (see `ragqa.index.engine`)
 
-Every file is on disk before the journal says so; what a file holds beyond what the journal says is cut off.
+Every file is on disk before the journal records it. On resuming, a file is cut to the length that the journal records.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ragqa.infra.files import flush_tree, write_whole
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:
-    """``done`` of ``total`` of this stage are done: passages, vectors, scores, files; a stage ends at its total.
+    """The progress of a stage: ``done`` of ``total`` passages, vectors, scores or files. A stage ends at its total.
 
-    ``note`` says more of how far it is: the size of a corpus is not known before it is read.
-    ``message`` is to be shown once: what became of a stopped build.
+    ``note`` adds detail, as the size of a corpus is not known before it is read. ``message`` is to be shown once, for
+    example whether a stopped build is resumed.
     """
 
     stage: str  # corpus, BM25, vectors, the name of a further ranking, files
@@ -48,20 +48,20 @@ INDEX: Final = "index"
 
 @dataclass(slots=True)
 class BuildJournal:
-    """What is done of a build with these settings; `save` keeps it."""
+    """The finished steps of a build with these settings; `save` writes them to disk."""
 
     folder: Path
-    settings: Mapping[str, Any]  # plain values: whatever decides what the index will hold
+    settings: Mapping[str, Any]  # plain values: everything that determines the content of the index
     n_portions: int = 0
     n_articles: int = 0  # with text
     n_passages: int = 0
     n_bytes: int = 0  # of passages.jsonl
-    next_article: int = 0  # where the source is read on
-    is_read: bool = False  # to its end
+    next_article: int = 0  # the first article of the source that is not read yet
+    is_read: bool = False  # whether the source is read to its end
     n_blocks: dict[str, int] = field(default_factory=dict)  # of counts, by ranking
     n_encoded: dict[str, int] = field(default_factory=dict)  # vectors, by ranking
     dimensions: dict[str, int] = field(default_factory=dict)  # of those vectors
-    finished: list[str] = field(default_factory=list)  # rankings whose files are whole
+    finished: list[str] = field(default_factory=list)  # rankings whose files are complete
 
     @property
     def index(self) -> Path:
@@ -69,12 +69,12 @@ class BuildJournal:
         return self.folder / INDEX
 
     def save(self) -> None:
-        """Takes the place of the journal before in one step; it is on disk when this returns."""
+        """Replaces the journal on disk atomically; it is flushed when this returns."""
         told = {name: value for name, value in asdict(self).items() if name != "folder"}
         write_whole(self.folder / JOURNAL, [json.dumps({"version": VERSION} | told, ensure_ascii=False, indent=1)])
 
     def finish(self, ranking: str, *temporary: Path) -> None:
-        """Says that the files of this ranking are whole, and removes those that they were made of."""
+        """Records that the files of this ranking are complete, and deletes the ``temporary`` files behind them."""
         flush_tree(self.index)
         self.finished.append(ranking)
         self.save()
@@ -82,14 +82,14 @@ class BuildJournal:
             delete(path)
 
     def discard(self) -> None:
-        """Marks this build as not to be resumed."""
+        """Marks this build as one that cannot be resumed."""
         (self.folder / JOURNAL).unlink(missing_ok=True)
 
 
 def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[BuildJournal, str]:
-    """The journal here if it has these settings, else a new one, ``folder`` emptied; and a message to show.
+    """The journal in ``folder`` and a message to show. With other settings, the folder is emptied for a new journal.
 
-    The message is empty where there was nothing before.
+    The message is empty if there was no journal before.
     """
     settings = json.loads(json.dumps(settings))
     before = _read(folder)
@@ -107,7 +107,7 @@ def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[BuildJournal, str
 
 
 def _read(folder: Path) -> BuildJournal | None:
-    """None where there is no journal, or none that this version wrote."""
+    """The journal in this folder; None if there is none or another version wrote it."""
     try:
         told = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,21 +1,21 @@
-"""What an index folder says about itself (`manifest.json`), and whether its files are still what it says.
+"""The manifest of an index folder (`manifest.json`), and the check that the files still match it.
 
 ::
 
     indexes/NAME/
     ├── manifest.json    this module
     ├── passages.jsonl   one Passage a line
-    ├── passages.*.npy   where each line begins (offsets), keys of the ids and their lines (ids), place of each id
-    │                    among all ids sorted (order), what no retriever returns (hidden)
+    ├── passages.*.npy   the start of each line (offsets), the keys of the ids and their lines (ids), the place of each
+    │                    id among all sorted ids (order), the passages that no retriever returns (hidden)
     ├── bm25/            bm25s: arrays and JSON
-    ├── context/         likewise, of each passage with its neighbours; missing where context_passages is 0
-    ├── references.jsonl  what passages refer to (`ragqa.corpus.references`); only of rulebooks and documents that do
+    ├── context/         the same for each passage with its neighbours; missing if context_passages is 0
+    ├── references.jsonl  the references of passages (`ragqa.corpus.references`); missing if there are none
     ├── further/         a folder for each further ranking: document, splade, late, dense-1, ...; missing without them
-    └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl; missing where
-                         the encoder is "none"
+    └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl; missing if the
+                         encoder is "none"
 
-Where an engine holds the corpus, `ENGINE_FILES` and `ENGINE_BM25_FILES` stand in the place of passages, matrices and
-vectors: see `ragqa.index.engine`.
+If an engine stores the corpus, `ENGINE_FILES` and `ENGINE_BM25_FILES` take the place of passages, matrices and vectors:
+see `ragqa.index.engine`.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class FurtherRanking:
-    """A ranking beside BM25, context and dense: its retriever's name, the folder of its files below ``further/``.
+    """A ranking beside BM25, context and dense: the name of its retriever, and its folder below ``further/``.
 
-    ``model`` is a name that the model's loader resolves, ``fingerprint`` the sha256 of its weights; of ``document`` all
-    three are empty.
+    ``model`` is a name that the model's loader resolves, ``fingerprint`` the sha256 of its weights. A ranking without a
+    model, such as ``document``, leaves ``model``, ``fingerprint`` and ``precision`` empty.
     """
 
     name: str
@@ -95,15 +95,15 @@ class FurtherRanking:
 
     @property
     def option(self) -> str:
-        """What `ragqa index build --also` takes to add it."""
+        """The value of `ragqa index build --also` that adds this ranking."""
         return self.name if self.name.startswith("dense:") or not self.model else f"{self.name}:{self.model}"
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusEngine:
-    """Where the corpus of an index is that holds none: ``milvus``, its address without a login, the collection.
+    """The engine that stores the corpus of an index: ``milvus``, its address without a login, and the collection.
 
-    ``generation`` counts the updates of the collection from 1; ``next_row`` is a key that none of its rows has had.
+    ``generation`` counts the updates of the collection from 1; ``next_row`` is the first key that no row has ever had.
     """
 
     kind: str
@@ -115,13 +115,13 @@ class CorpusEngine:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything that decides what this index finds.
+    """Everything that determines the results of this index.
 
-    ``source`` is the last part of the path it was built from; ``corpus_sha256`` what was there. ``encoder`` is a name
-    that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` says what
-    the encoder reads of a passage, ``analyser`` what BM25 does, ``created`` is UTC in ISO 8601. ``vectors`` is the kind
-    of FAISS index, ``search_effort`` how much of an approximate one a question is compared with (0: all of it). Where
-    there are no vectors, ``encoder`` is "none" and all that is said of it and of them empty or 0.
+    ``source`` is the last part of the source's path, ``corpus_sha256`` the hash of its content. ``encoder`` is a name
+    that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` is the text
+    of a passage that the encoder reads, ``analyser`` the analyser of BM25. ``created`` is UTC in ISO 8601. ``vectors``
+    is the kind of FAISS index, ``search_effort`` that of an approximate one (0: exact). Without vectors, ``encoder`` is
+    "none" and the other fields about encoder and vectors are empty or 0.
     """
 
     schema_version: int
@@ -148,16 +148,16 @@ class Manifest:
     created: str
     files: tuple[FileEntry, ...]
     rankings: tuple[FurtherRanking, ...] = ()
-    engine: CorpusEngine | None = None  # None: passages, BM25 and vectors are in its folder
+    engine: CorpusEngine | None = None  # None: passages, BM25 and vectors are in the folder of the index
 
     @property
     def has_vectors(self) -> bool:
-        """Whether it was built with an encoder; if not, it ranks by words alone, but for further rankings."""
+        """Whether it was built with an encoder; if not, only further rankings are not lexical."""
         return self.encoder != NO_ENCODER
 
     @property
     def retrievers(self) -> tuple[str, ...]:
-        """The names of this index's retrievers, in their order."""
+        """The names of this index's retrievers, in order."""
         context = ("context",) if self.context_passages else ()
         dense = ("dense",) if self.has_vectors else ()
         refers = any(entry.path == REFERENCES and entry.size_bytes for entry in self.files)
@@ -166,7 +166,7 @@ class Manifest:
 
     @property
     def size_bytes(self) -> int:
-        """All files but the manifest itself."""
+        """The size of all files except the manifest."""
         return sum(entry.size_bytes for entry in self.files)
 
 
@@ -180,7 +180,7 @@ _MOST: Final = {
 
 
 def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
-    """What to run when an index cannot be trusted; with ``manifest``, what makes the same one again."""
+    """The command that rebuilds a damaged index; ``manifest`` adds the options that the index was built with."""
     if manifest is None:
         return f"rebuild it with `ragqa index build {name} --source PATH`"
     standard = IndexingConfig()
@@ -203,9 +203,10 @@ def index_files(
     found: Iterable[str] = (),
     engine: bool = False,
 ) -> tuple[str, ...]:
-    """The files of an index besides its manifest, by path; of other packages' rankings those ``found`` in their folder.
+    """The paths of the files of an index except its manifest.
 
-    Only plain files right below that folder count. ``engine``: passages, vectors and scores are in one.
+    Rankings of other packages have the files ``found`` directly in their folder. ``engine`` says that an engine stores
+    passages, vectors and scores.
     """
     found = tuple(found)
     added: dict[str, list[str]] = {ranking.folder: [] for ranking in rankings if _is_added(ranking.name)}
@@ -231,7 +232,7 @@ def index_files(
 
 
 def _is_added(name: str) -> bool:
-    """Whether another installed package's ranking is called so, and its folder, too."""
+    """Whether this is the name of a ranking, and so of the folder, of another installed package."""
     return name in entry_points_of(RETRIEVERS)
 
 
@@ -243,7 +244,7 @@ def describe_files(
     has_vectors: bool = True,
     engine: bool = False,
 ) -> tuple[FileEntry, ...]:
-    """Size and sha256 of every index file in this folder, by path."""
+    """The size and sha256 of every index file in this folder."""
     paths = (*folder.glob(f"{FURTHER}/*/*"), folder / REFERENCES)
     found = (path.relative_to(folder).as_posix() for path in paths if path.is_file())
     return tuple(
@@ -253,14 +254,14 @@ def describe_files(
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
-    """Writes ``manifest.json`` with a digest of itself, so that a changed byte in it shows."""
+    """Writes ``manifest.json`` with a digest of itself, so that a changed byte is detected."""
     fields = asdict(manifest)
     text = json.dumps({**fields, "digest": _digest(fields)}, indent=2, ensure_ascii=False)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of this folder. Raises IndexMismatchError unless it is whole, unchanged and of this schema."""
+    """The manifest of this folder. Raises IndexMismatchError unless it is complete, unchanged and of this schema."""
     fields = _read_object(folder / MANIFEST)
     version, digest = fields.get("schema_version"), fields.pop("digest", None)
     if version != SCHEMA_VERSION:
@@ -298,20 +299,20 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _check_numbers(manifest: Manifest) -> None:
-    """Raises IndexMismatchError for what no index has and somebody must have written."""
+    """Raises IndexMismatchError for a number out of range, which no build writes."""
     numbers = {name: getattr(manifest, name) for name in _MOST if hasattr(manifest, name)}
     numbers |= {"analyser.character_ngrams": manifest.analyser.character_ngrams}
     numbers |= {f"files.{entry.path}.size_bytes": entry.size_bytes for entry in manifest.files}
     for name, value in numbers.items():
         most = _MOST[name.rpartition(".")[2]]
-        if not 0 <= value <= most:  # not a number is in no range
+        if not 0 <= value <= most:  # also true for NaN
             raise IndexMismatchError(f"{MANIFEST}: {name}: expected a number from 0 to {most:,}, found {value:.3g}")
 
 
 def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = float("inf")) -> Iterable[str]:
-    """What is wrong with the files, a line each: missing, other size, other content.
+    """The problems of the files, a line each: missing, of another size, or changed.
 
-    Contents are hashed smallest file first while their sizes add up to at most ``max_hashed_bytes``.
+    Contents are hashed, smallest file first, as long as their sizes add up to at most ``max_hashed_bytes``.
     """
     hashed = 0
     for entry in sorted(manifest.files, key=lambda entry: entry.size_bytes):

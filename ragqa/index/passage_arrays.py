@@ -1,7 +1,7 @@
-"""What a build writes of passages that follows from them alone: measured once, joined, kept for the next build.
+"""The data of a build that depends on single passages only: computed once, joined, and kept for the next build.
 
-Counting words is most of the work of a lexical index, and a document's counts do not depend on any other's. A source
-that says of each article what decides it (`KeepingStream`) is read and counted where that has changed, not elsewhere.
+Counting words is most of the work of a lexical index, and the counts of a document do not depend on other documents. A
+source that gives each article a key for its content (`KeepingStream`) is read and counted only where it has changed.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from ragqa.retrieval.analysis import (
 )
 from ragqa.types import Passage
 
-VERSION: Final = 1  # of this module: a change of what it writes makes what was kept unusable
+VERSION: Final = 1  # raise it when this module writes other data: kept files are then unusable
 ARRAYS: Final[dict[str, Any]] = {
     "bytes": np.int64,  # (n_passages,), of each line
     "ids": np.uint64,  # (n_passages,), keys
-    "texts": np.uint64,  # (n_passages, 2), digests of what an encoder reads
+    "texts": np.uint64,  # (n_passages, 2), digests of the texts for an encoder
     "headings": np.bool_,  # (n_passages,)
-    "document_of": np.int32,  # (n_passages,), place among these documents
+    "document_of": np.int32,  # (n_passages,), place of each passage's document among the documents
 }
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisPlan:
-    """How passages are read: by the rankings by words, by encoders, and whether for what they refer to."""
+    """How passages are analysed: for lexical rankings, for encoders, and for references if ``refers`` is true."""
 
     rankings: tuple[str, ...]  # of bm25, context and document
     analyser: Analyser
@@ -59,23 +59,23 @@ class AnalysisPlan:
     refers: bool = False
 
     def analyser_of(self, ranking: str) -> Analyser:
-        """How this ranking reads words."""
+        """The analyser of this ranking."""
         return self.analyser if ranking == "bm25" else context_analyser(self.analyser)
 
     @property
     def analysers(self) -> tuple[Analyser, ...]:
-        """The different ones of all rankings."""
+        """The distinct analysers of all rankings."""
         return tuple(dict.fromkeys(map(self.analyser_of, self.rankings)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageArrays:
-    """Passages as an index holds them. ``arrays`` are those of `ARRAYS`, ``tables`` one for each of their analysers."""
+    """Analysed passages. ``arrays`` are those of `ARRAYS`; ``tables`` has one token table for each analyser."""
 
     names: tuple[str, ...]  # ids of the passages
     documents: tuple[str, ...]  # ids of the documents, in order of first occurrence
     lines: bytes  # of `passages.jsonl`
-    mentions: bytes  # what each passage refers to, a line each; empty unless passages are read for that
+    mentions: bytes  # the mentions in each passage, a line each; empty unless the plan analyses references
     arrays: dict[str, npt.NDArray[Any]]
     tables: tuple[TokenTable, ...]
 
@@ -84,7 +84,7 @@ class PassageArrays:
 
 
 def measure(passages: Sequence[Passage], reading: AnalysisPlan, place: str) -> PassageArrays:
-    """These passages of the source that errors call ``place``. Raises CorpusError for what is no Unicode text."""
+    """Analyses these passages. Errors call the source ``place``. Raises CorpusError for invalid Unicode text."""
     lines = [_line(passage, place) for passage in passages]
     numbers: dict[str, int] = {}
     arrays = {
@@ -109,7 +109,7 @@ def measure(passages: Sequence[Passage], reading: AnalysisPlan, place: str) -> P
 
 
 def joined(parts: Sequence[PassageArrays]) -> PassageArrays:
-    """Several in a row; there is at least one."""
+    """The concatenation of these parts; there must be at least one."""
     if len(parts) == 1:
         return parts[0]
     numbers: dict[str, int] = {}
@@ -130,7 +130,7 @@ def joined(parts: Sequence[PassageArrays]) -> PassageArrays:
 
 
 def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
-    """The first 128 bits of each text's BLAKE2b, shape (n_texts, 2): equal for equal texts, and for no others."""
+    """The first 128 bits of each text's BLAKE2b, shape (n_texts, 2): equal only for equal texts."""
     digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
@@ -150,12 +150,12 @@ def _line(passage: Passage, place: str) -> bytes:
 
 @runtime_checkable
 class KeepingStream(TellingStream, Protocol):
-    """A stream whose articles are kept as they were measured, in the folder ``kept``; None: nothing is kept."""
+    """A stream whose analysed articles are kept in the folder ``kept``; None: nothing is kept."""
 
     kept: Path | None
 
     def keys(self) -> Sequence[str]:
-        """Of each article a name for a file that changes with whatever decides its passages."""
+        """For each article, a file name that changes with everything that determines its passages."""
         ...
 
     def article(self, position: int) -> tuple[Passage, ...]:
@@ -166,7 +166,7 @@ class KeepingStream(TellingStream, Protocol):
 def kept_articles(
     source: KeepingStream, folder: Path, start: int, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Iterator[tuple[int, PassageArrays]]:
-    """Each article from ``start`` on as `articles` of a stream gives it; one that is kept is not read."""
+    """The position and analysed passages of each article from ``start`` on; a kept article is not read again."""
     said = [VERSION, ANALYSIS_VERSION, GRAMMAR_VERSION, asdict(reading), libraries]
     setting = sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
     keys = source.keys()
@@ -197,7 +197,7 @@ def _keep(one: PassageArrays, path: Path) -> None:
 
 
 def _load(path: Path) -> PassageArrays | None:
-    """What is kept there; None where there is nothing, or half of it."""
+    """The passages kept in this file; None if it is missing or incomplete."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             names, documents = json.loads(kept["said"].tobytes())

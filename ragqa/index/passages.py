@@ -1,4 +1,4 @@
-"""Passages on disk: one JSON object a line, where lines begin and where ids are; read as they are asked for."""
+"""Passages on disk: a file with one JSON object a line, and arrays to find lines and ids; each is read at access."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.types import Passage
 
 REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at most some 20 MB
-READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
-BYTES_AT_ONCE: Final = 2**20  # likewise
+READ_AT_ONCE: Final = 1024  # lines parsed together when all are read: twice as fast
+BYTES_AT_ONCE: Final = 2**20  # bytes read together, for the same reason
 _FIELDS: Final = tuple(field.name for field in fields(Passage))
-_OPTIONAL: Final = frozenset({"place", "effective", "until", "items"})  # not written where empty
+_OPTIONAL: Final = frozenset({"place", "effective", "until", "items"})  # not written if empty
 
 
 class PassageFile(Sequence[Passage]):
-    """The passages of an index in their order, each parsed when it is asked for; a slice is a tuple.
+    """The passages of an index in order, each parsed at access; a slice is a tuple.
 
-    The file stays readable when it is deleted. Nothing changes after construction: share it between threads.
-    An access raises IndexMismatchError where a line is no passage.
+    The file stays readable after it is deleted. Threads may share this object, as it does not change after
+    construction. An access raises IndexMismatchError if a line is not a passage.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises IndexMismatchError unless the lines begin where they should and the first and last are passages."""
+        """Raises IndexMismatchError unless the offsets fit the file and its first and last lines are passages."""
         self._offsets = _mapped(folder / OFFSETS, np.int64)
         with (folder / PASSAGES).open("rb") as file:
             size = file.seek(0, 2)
@@ -80,17 +80,17 @@ class PassageFile(Sequence[Passage]):
     def _valid(self, adapter: Any, text: bytes) -> Any:  # noqa: ANN401 - a pydantic.TypeAdapter and what it makes
         try:
             return adapter.validate_json(text, strict=True)
-        except ValueError as error:  # a pydantic.ValidationError, which is loaded where an index is opened alone
+        except ValueError as error:  # a pydantic.ValidationError
             found: Any = error
             msg = f"{PASSAGES} does not hold one passage a line: {found.errors()[0]['msg']}; rebuild the index"
             raise IndexMismatchError(msg) from error
 
 
 class PositionOf(Mapping[str, int]):
-    """Positions by passage id, in the order of the passages; a lookup reads one passage to be sure."""
+    """Positions by passage id, in the order of the passages; a lookup reads a passage to confirm its id."""
 
     def __init__(self, passages: Sequence[Passage], ids: npt.NDArray[np.uint64]) -> None:
-        """``ids``, shape (2, n_passages): the ids' keys, rising, and the position of each."""
+        """``ids`` has the keys of the ids, ascending, and the position of each; shape (2, n_passages)."""
         self._passages = passages
         self._keys, self._positions = ids
 
@@ -106,7 +106,7 @@ class PositionOf(Mapping[str, int]):
         raise KeyError(passage_id)
 
     def of_known(self, names: Sequence[str]) -> list[int]:
-        """The positions of ids that are surely this index's own: no passage is read."""
+        """The positions of ids that must be in this index; no passage is read."""
         return self._positions[np.searchsorted(self._keys, keys_of(names))].tolist() if names else []
 
     def __iter__(self) -> Iterator[str]:
@@ -117,15 +117,15 @@ class PositionOf(Mapping[str, int]):
 
 
 def line_of(passage: Passage) -> bytes:
-    """A passage's line of the file: a JSON object in UTF-8."""
+    """The line of this passage in the file: a JSON object in UTF-8."""
     values = {name: getattr(passage, name) for name in _FIELDS if name not in _OPTIONAL or getattr(passage, name)}
     return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 
 def read_passages(folder: Path, wanted: npt.NDArray[np.bool_] | None = None) -> Iterator[Passage]:
-    """The passages of the file in this folder, one after another: for building an index in bounded memory.
+    """Yields the passages of the file in this folder, to build an index in bounded memory.
 
-    With ``wanted``, shape (n_passages,), only those where it is True.
+    With ``wanted``, shape (n_passages,), only the passages for which it is True.
     """
     many, n_read = TypeAdapter(tuple[Passage, ...]), 0
     with (folder / PASSAGES).open("rb") as file:
@@ -137,7 +137,10 @@ def read_passages(folder: Path, wanted: npt.NDArray[np.bool_] | None = None) -> 
 
 
 def open_lookups(folder: Path, n_passages: int) -> tuple[Positions, Mask, npt.NDArray[np.uint64]]:
-    """Order of ties, hidden passages and ids, as `portion_files` wrote them. Raises IndexMismatchError."""
+    """The order at ties, the hidden passages and the ids, as `ragqa.index.portions.write_lookups` writes them.
+
+    Raises IndexMismatchError.
+    """
     shape = (n_passages,)
     order, hidden = _mapped(folder / ORDER, np.int64, shape), _mapped(folder / HIDDEN, np.bool_, shape)
     return order, hidden, _mapped(folder / IDS, np.uint64, (2, n_passages))
@@ -146,7 +149,7 @@ def open_lookups(folder: Path, n_passages: int) -> tuple[Positions, Mask, npt.ND
 def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
     """The array of this file, memory-mapped read-only. Raises IndexMismatchError unless it is of this type and shape.
 
-    Without ``shape`` it may have any length, in one dimension.
+    Without ``shape`` it must have one dimension, of any length.
     """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -160,7 +163,7 @@ def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...] | None = No
 
 
 def cited_in(references: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
-    """Of these lines of `ragqa.index.references` that lead somewhere: the source, the first and the last target."""
+    """The source, first and last target of the resolved references among these lines of `ragqa.index.references`."""
     for line in references:
         source, _, _, target, last, _ = json.loads(line)
         if target:

@@ -1,9 +1,9 @@
-"""A source read in portions of some thousand passages: each is on disk as a whole before the journal says so.
+"""Reads a source in portions of several thousand passages; each is completely on disk before the journal records it.
 
-Of a portion there are its lines of `passages.jsonl`, and below ``portions/`` the files ``NUMBER.npz`` (`ARRAYS`),
-``NUMBER.ids`` (JSON lines of [id, position], sorted by id), ``NUMBER.documents`` (a JSON list of ids) and
-``NUMBER.mentions`` (what each passage names); its blocks of counts for each lexical ranking are below ``counts/``. What
-opening an index needs is put together from these files.
+A portion has its lines of `passages.jsonl`, and below ``portions/`` the files ``NUMBER.npz`` (`ARRAYS`), ``NUMBER.ids``
+(JSON lines of [id, position], sorted by id), ``NUMBER.documents`` (a JSON list of ids) and ``NUMBER.mentions`` (the
+mentions in each passage). Its blocks of counts for each lexical ranking are below ``counts/``. The lookup files of an
+index are made from these files.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from ragqa.retrieval.bm25 import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document
 from ragqa.types import Passage
 
-IDS_AT_ONCE: Final = 65_536  # bytes of each portion's ids while all are merged
+IDS_AT_ONCE: Final = 65_536  # bytes of ids read at once from each portion while all are merged
 SUFFIXES: Final = ("npz", "ids", "documents", "mentions")
 _TYPES: Final = ARRAYS | {"documents": np.uint64}  # (n_documents,), keys
 
 
 def gathered(journal: BuildJournal, name: str) -> npt.NDArray[Any]:
-    """The array of this name (of `ARRAYS`), of all portions in a row."""
+    """The array of this name (of `ARRAYS`), concatenated over all portions."""
     parts = [np.empty((0, 2) if name == "texts" else 0, dtype=_TYPES[name])]
     for number in range(journal.n_portions):
         with np.load(portion_path(journal, number, "npz"), allow_pickle=False) as arrays:
@@ -53,24 +53,24 @@ def gathered(journal: BuildJournal, name: str) -> npt.NDArray[Any]:
 
 
 def mentions_in(journal: BuildJournal) -> Iterator[bytes]:
-    """What each passage names, a line each."""
+    """The mentions in each passage, a line each."""
     for number in range(journal.n_portions):
         with portion_path(journal, number, "mentions").open("rb") as lines:
             yield from lines
 
 
 def counts_of(journal: BuildJournal, ranking: str) -> CountsFolder:
-    """The counts of this ranking, as far as they are there."""
+    """The counts of this ranking that are written so far."""
     return CountsFolder(journal.folder / "counts" / ranking, journal.n_blocks.get(ranking, 0))
 
 
 def lengths_path(journal: BuildJournal, ranking: str) -> Path:
-    """Where the lengths of all texts will be, in tokens as this ranking reads them, shape (n_passages,)."""
+    """The file for the lengths of all texts, in tokens of this ranking, shape (n_passages,)."""
     return journal.folder / f"{ranking}.lengths.npy"
 
 
 def windows_of(journal: BuildJournal, n_beside: int) -> npt.NDArray[np.int64]:
-    """Shape (n_passages, 2): what the context ranking reads of each passage, as `context_windows`."""
+    """The context window of each passage, as in `context_windows`; shape (n_passages, 2)."""
     parts, first = [np.empty((0, 2), dtype=np.int64)], 0
     for number in range(journal.n_portions):
         with np.load(portion_path(journal, number, "npz"), allow_pickle=False) as arrays:
@@ -81,9 +81,9 @@ def windows_of(journal: BuildJournal, n_beside: int) -> npt.NDArray[np.int64]:
 
 
 def documents_of(journal: BuildJournal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """The ids of all documents in order of first occurrence, and for each passage the place of its document there.
+    """The ids of all documents in order of first occurrence, and the place of each passage's document among them.
 
-    Raises CorpusError where passages of one document stand in several articles.
+    Raises CorpusError if the passages of one document are in several portions.
     """
     ids: list[str] = []
     document_of = [np.empty(0, dtype=np.int32)]
@@ -99,9 +99,10 @@ def documents_of(journal: BuildJournal) -> tuple[tuple[str, ...], npt.NDArray[np
 
 
 def write_lookups(journal: BuildJournal) -> None:
-    """Writes what opening an index would otherwise have to read every passage for.
+    """Writes the lookup files, without which opening an index would read every passage.
 
-    Where lines begin, keys of ids, the order of ties, what is hidden: headings, unless all are.
+    They have the start of each line, the keys of ids, the order at ties and the hidden passages: headings, unless all
+    passages are headings.
     """
     folder = journal.index
     offsets = np.concatenate([[0], np.cumsum(gathered(journal, "bytes"))]).astype(np.int64)
@@ -119,7 +120,7 @@ def write_lookups(journal: BuildJournal) -> None:
 
 
 def sorted_ids(path: Path) -> Iterator[list[Any]]:
-    """The [id, position] of a portion, by id; its file is open only while some of them are read."""
+    """The [id, position] pairs of a portion, by id; the file is open only while a block is read."""
     offset = 0
     while True:
         with path.open("rb") as file:
@@ -132,18 +133,18 @@ def sorted_ids(path: Path) -> Iterator[list[Any]]:
 
 
 def portion_path(journal: BuildJournal, number: int, suffix: str) -> Path:
-    """Where this file of a portion is."""
+    """The path of this file of a portion."""
     return journal.folder / "portions" / f"{number:06}.{suffix}"
 
 
-PORTION_PASSAGES: Final = 8_192  # an article more where one does not end there: seconds of work, some 100 MB
+PORTION_PASSAGES: Final = 8_192  # rounded up to whole articles: seconds of work, some 100 MB
 PORTION_CHARS: Final = 8_000_000
 
 
 def read_portions(
     source: PassageStream, place: str, journal: BuildJournal, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Generator[BuildProgress, None, None]:
-    """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
+    """Reads the rest of the source. Errors call it ``place``. Raises CorpusError if it is not a corpus."""
     portion = _Portion(reading, place)
     with (journal.index / PASSAGES).open("ab") as file:
         file.truncate(journal.n_bytes)
@@ -173,7 +174,7 @@ def read_portions(
 
 @dataclass(slots=True)
 class _Portion:
-    """Articles until there are enough of them; those that were not measured yet are so in one go."""
+    """Collects articles until there are enough; articles that are not analysed yet are analysed together."""
 
     reading: AnalysisPlan
     place: str
@@ -210,7 +211,7 @@ def _articles(
 
 
 def _told(source: PassageStream) -> Iterator[BuildProgress]:
-    """What the source has to say, a message each, and how far it is."""
+    """The messages of the source, one event each, and then its progress."""
     if isinstance(source, TellingStream):
         done, total = source.progress
         while source.messages:
@@ -221,7 +222,7 @@ def _told(source: PassageStream) -> Iterator[BuildProgress]:
 def _write(
     portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: BuildJournal, reading: AnalysisPlan
 ) -> Keys:
-    """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
+    """Writes a portion and records it in the journal, without saving that; returns the ascending keys of all ids."""
     own = portion.arrays["ids"]
     _check(portion, keys, place, journal)
     _write_counts(portion, journal, reading)
@@ -263,12 +264,12 @@ def _write_counts(portion: PassageArrays, journal: BuildJournal, reading: Analys
 
 
 def _check(portion: PassageArrays, keys: Keys, place: str, journal: BuildJournal) -> None:
-    """Raises CorpusError unless each passage has its own id."""
+    """Raises CorpusError unless each passage has a unique id."""
     own = np.sort(portion.arrays["ids"])
     repeated = {*keys[places_of(own, keys)].tolist(), *own[1:][own[1:] == own[:-1]].tolist()}
     if not repeated:
         return
-    own_keys = portion.arrays["ids"].tolist()  # by their keys, which two ids may have in common
+    own_keys = portion.arrays["ids"].tolist()  # compare ids, as two different ids may share a key
     wanted = {name for name, key in zip(portion.names, own_keys, strict=True) if key in repeated}
     earlier = (sorted_ids(portion_path(journal, number, "ids")) for number in range(journal.n_portions))
     seen = {name for run in earlier for name, _ in run if name in wanted}

@@ -1,4 +1,4 @@
-"""What the passages of an index refer to: a file of it, a reference a line (`ragqa.corpus.references`)."""
+"""The references of the passages of an index, in a file with one reference a line (`ragqa.corpus.references`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ragqa.index.passages import read_passages
 
 
 def write_references(folder: Path, named: Iterable[bytes]) -> None:
-    """Finds the references among the passages of this folder; no file where there are none. Holds all passages.
+    """Resolves the references among the passages of this folder and writes them; writes no file if there are none.
 
-    ``named`` are the lines of what each passage names (`ragqa.corpus.reference_grammar`).
+    Holds all passages in memory. ``named`` has the mentions in each passage, a line each
+    (`ragqa.corpus.reference_grammar`).
     """
     from ragqa.corpus.references import references  # not needed to read an index
 
@@ -27,7 +28,7 @@ def write_references(folder: Path, named: Iterable[bytes]) -> None:
 
 
 def read_references(folder: Path) -> dict[str, tuple[Reference, ...]]:
-    """The references of each passage of an index, by its id; none where the index has no such file."""
+    """The references of each passage of an index, by passage id; empty if the index has no such file."""
     found: dict[str, list[Reference]] = defaultdict(list)
     path = folder / REFERENCES
     if path.is_file():
@@ -43,6 +44,6 @@ def line_of(one: Reference) -> str:
 
 
 def reference_of(line: str | bytes) -> Reference:
-    """The reference in this line. Raises ValueError where there is none."""
+    """The reference in this line. Raises ValueError if there is none."""
     source, start, end, target, last, reason = json.loads(line)
     return Reference(source, start, end, target, last, reason)

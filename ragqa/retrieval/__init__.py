@@ -1,4 +1,4 @@
-"""Rankings of one index: BM25 (two libraries), BM25 with context, dense, further ones; all are `Retriever`s."""
+"""The retrievers of an index: BM25 (two libraries), BM25 with context, dense, citations and further rankings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SearchableIndex", "candidates_of", "rank", "retrievers_for"]
 
 
 class SearchableIndex(Protocol):
-    """What retrieval needs of an open index; `ragqa.index.Index` says what each part is."""
+    """The part of an open index that retrieval uses; `ragqa.index.Index` documents each attribute."""
 
     @property
     def passages(self) -> Sequence[Passage]: ...
@@ -52,11 +52,11 @@ class SearchableIndex(Protocol):
 def retrievers_for(
     index: SearchableIndex, encoder: Encoder, config: RetrievalConfig, models: Mapping[str, Any] | None = None
 ) -> tuple[Retriever, ...]:
-    """The retrievers ``"bm25"``, ``"context"``, ``"dense"`` and ``"citations"`` where the index has them, then its
-    further ones; cheap.
+    """The retrievers ``"bm25"``, ``"context"``, ``"dense"`` and ``"citations"``, as far as the index has them, then its
+    further retrievers. They share the index and are cheap to make.
 
-    They share the index. ``models`` are those of the further rankings, by name. Raises IndexMismatchError when
-    ``encoder`` is not the model that made the index's vectors, or a further ranking's model is missing or another.
+    ``models`` are those of the further rankings, by name. Raises IndexMismatchError if ``encoder`` did not make the
+    vectors of the index, or if the model of a further ranking is missing or did not make its files.
     """
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
     retrievers: list[Retriever] = [lexical, *((index.context,) if index.context else ())]
@@ -71,9 +71,10 @@ def retrievers_for(
 
 
 def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ranking, ...]:
-    """One ranking per retriever, in their order.
+    """One ranking per retriever, in the order of the retrievers.
 
-    A `Follower` goes on from what the others found, and then a `Rescorer` scores all that, where there are others.
+    A `Follower` starts from the rankings of the others. A `Rescorer` then scores all passages found so far; if there
+    are only rescorers, each ranks the corpus by itself.
     """
     if all(isinstance(retriever, Rescorer) for retriever in retrievers):
         return tuple(retriever.retrieve(question, top_k) for retriever in retrievers)
@@ -85,6 +86,6 @@ def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ra
 
 
 def candidates_of(rankings: Iterable[Ranking]) -> tuple[Passage, ...]:
-    """Every passage that one of these rankings found, once, in order of id."""
+    """Every passage that at least one of these rankings found, once, sorted by id."""
     by_id = {hit.passage.passage_id: hit.passage for ranking in rankings if ranking.finds for hit in ranking.hits}
     return tuple(by_id[passage_id] for passage_id in sorted(by_id))

@@ -1,8 +1,8 @@
-"""Text to BM25 tokens, one function for passages and questions and both BM25 libraries; and which words they share.
+"""Turns text into BM25 tokens, and finds the words that a passage and a question share.
 
-The tokens of a corpus as numbers: 4 bytes a token, whatever the corpus, where Python strings take 60.
-
-Their vocabulary is sorted 64-bit keys, memory-mapped and searched, never read into a dict.
+`tokenise` serves passages and questions and both BM25 libraries. `TokenTable` keeps the tokens of a corpus as numbers:
+4 bytes a token, whatever the corpus, where Python strings take 60. Its vocabulary is an array of sorted 64-bit keys,
+memory-mapped and searched, never read into a dict.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def keys_of(texts: Iterable[str]) -> Keys:
 
 
 def places_of(wanted: Keys, keys: Keys) -> npt.NDArray[np.int64]:
-    """The positions in the sorted ``keys`` of those of ``wanted`` that occur; in their order, others left out."""
+    """The positions in the sorted ``keys`` of those ``wanted`` keys that occur, in the order of ``wanted``."""
     if not len(keys):
         return np.empty(0, dtype=np.int64)
     places = np.searchsorted(keys, wanted)
@@ -50,7 +50,7 @@ def places_of(wanted: Keys, keys: Keys) -> npt.NDArray[np.int64]:
 
 
 def distinct(keys: Keys) -> Keys:
-    """The different ones, rising. `numpy.unique` hashes whole numbers: of millions that takes 50 times as long."""
+    """The distinct keys, ascending. `numpy.unique` hashes integers, which takes 50 times as long for millions."""
     rising = np.sort(keys)
     return rising[np.concatenate([[True], rising[1:] != rising[:-1]])] if len(rising) else rising
 
@@ -71,7 +71,7 @@ class TokenTable:
 
 
 def token_table(token_lists: Iterable[Sequence[str]]) -> TokenTable:
-    """The table of these texts; they may come from a generator, and are read once."""
+    """The table of these texts. The texts may come from a generator and are read once."""
     lengths: list[int] = []
     parts = list(_parts(token_lists, lengths))
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
@@ -79,14 +79,14 @@ def token_table(token_lists: Iterable[Sequence[str]]) -> TokenTable:
     numbers = np.empty(starts[-1], dtype=np.int32)
     end = len(numbers)
     while parts:
-        codes, keys = parts.pop()  # from the end, each given back as soon as it is copied
+        codes, keys = parts.pop()  # from the end, so that the memory of each part is freed once it is copied
         numbers[end - len(codes) : end] = np.searchsorted(vocabulary, keys).astype(np.int32)[codes]
         end -= len(codes)
     return TokenTable(numbers, starts, vocabulary)
 
 
 def joined_tables(tables: Sequence[TokenTable]) -> TokenTable:
-    """The texts of several tables in a row; there is at least one."""
+    """One table with the texts of all these tables, in order; there must be at least one table."""
     vocabulary = distinct(np.concatenate([table.vocabulary for table in tables]))
     numbers = [np.searchsorted(vocabulary, table.vocabulary).astype(np.int32)[table.numbers] for table in tables]
     lengths = [np.diff(table.starts) for table in tables]
@@ -95,7 +95,7 @@ def joined_tables(tables: Sequence[TokenTable]) -> TokenTable:
 
 
 def _parts(token_lists: Iterable[Sequence[str]], lengths: list[int]) -> Iterator[tuple[Numbers, Keys]]:
-    """Tokens in chunks, as places in each chunk's own list of keys; every text's length goes to ``lengths``."""
+    """Tokens in chunks, as places in each chunk's own list of keys; appends the length of every text to ``lengths``."""
     tokens: list[str] = []
     for token_list in token_lists:
         lengths.append(len(token_list))
@@ -113,7 +113,7 @@ def _coded(tokens: Sequence[str]) -> tuple[Numbers, Keys]:
     return codes, keys_of(places)
 
 
-ANALYSIS_VERSION: Final = 2  # of this module: a change of what it returns makes every index of before unusable
+ANALYSIS_VERSION: Final = 2  # raise it when this module returns other tokens: older indexes are then unusable
 
 IndexedText = Literal["text", "title-section-text"]
 
@@ -121,17 +121,17 @@ _WORD = re.compile(r"(?u)\b\w\w+\b")
 _WORD_OR_NUMBER = re.compile(r"(?u)\d+(?:\.\d+)+|\b\w\w+\b")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _ELISION = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b")
-MAX_CHARS: Final = 20_000  # of a passage that are looked at; the longest ADGM passage is a table of 24,312 words
-SHORTEST_STEM: Final = 3  # letters of a short word before its ending: "vrt", "vrtu"; shorter are "in", "je", "za"
-LONGEST_ENDING: Final = 2  # letters: "vrtom"; longer words with longer endings share half their pieces anyway
+MAX_CHARS: Final = 20_000  # of a passage, for matched words; the longest ADGM passage is a table of 24,312 words
+SHORTEST_STEM: Final = 3  # letters of a short word before its ending: "vrt" in "vrtu"; "in", "je", "za" are shorter
+LONGEST_ENDING: Final = 2  # letters: "om" in "vrtom"; longer words share half their pieces even with longer endings
 VOWELS: Final = frozenset("aeiouy")
 _SHOWN_WORD = re.compile(r"(?u)\d+(?:\.\d+)+|[\w\u0300-\u036f]+")  # an accent may be a character of its own
 
 
 def tokenise(text: str, analyser: Analyser) -> list[str]:
-    """The tokens of ``text`` in reading order, with repeats; empty where there are only stop words and punctuation.
+    """The tokens of ``text`` in reading order, with repeats; empty for text of only stop words and punctuation.
 
-    Bigrams, ``"first second"``, follow all single tokens.
+    Bigrams, ``"first second"``, come after all single tokens.
     """
     clean = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower()
     if analyser.language == "english":
@@ -153,7 +153,7 @@ def tokenise(text: str, analyser: Analyser) -> list[str]:
 
 @cache
 def _stop_words() -> frozenset[str]:
-    """NLTK's of English."""
+    """NLTK's English stop words."""
     from bm25s.stopwords import STOPWORDS_EN_PLUS
 
     return frozenset(STOPWORDS_EN_PLUS)
@@ -166,15 +166,16 @@ def _pieces(word: str, length: int) -> list[str]:
 
 
 def analysed_text(passage: Passage, analyser: Analyser) -> str:
-    """What BM25 reads of a passage: the analyser's fields, without the empty ones."""
+    """The text of a passage that BM25 indexes: the non-empty fields that the analyser names."""
     return ". ".join(part for field in analyser.fields if (part := getattr(passage, field)))
 
 
 def context_windows(documents: Sequence[str] | npt.NDArray[Any], n_beside: int) -> npt.NDArray[np.int64]:
-    """Shape (n_passages, 2): each passage is read as passages first to last - 1, its document's ``n_beside`` around it.
+    """The context window of each passage: it is indexed as passages first to last - 1. Shape (n_passages, 2).
 
-    ``documents`` are the documents of the passages, by name or number. A rule often names its subject only in the rule
-    above it: read with its neighbours it is found by that word.
+    A window has at most ``n_beside`` passages of the same document on each side. ``documents`` is the document of each
+    passage, by name or number. Often only the preceding rule names the subject of a rule: indexed with its neighbours,
+    the rule is found by that word.
     """
     _, starts, of = np.unique(documents, return_index=True, return_inverse=True)
     _, from_end = np.unique(documents[::-1], return_index=True)
@@ -185,12 +186,12 @@ def context_windows(documents: Sequence[str] | npt.NDArray[Any], n_beside: int) 
 
 
 def context_analyser(analyser: Analyser) -> Analyser:
-    """How the context ranking reads: no bigrams, which would triple it for little (R@10 .818 against .817)."""
+    """The analyser of the context ranking: without bigrams, which triple its size for little (R@10 .818, not .817)."""
     return replace(analyser, bigrams=False)
 
 
 def indexed_text(passage: Passage, kind: IndexedText) -> str:
-    """What an encoder reads of a passage: its text alone, or ``"title. section. text"`` without the empty parts.
+    """The text of a passage that an encoder reads: its text, or ``"title. section. text"`` without the empty parts.
 
     A chunk of an article often names its subject only in its title; a rulebook passage is complete in itself.
     """
@@ -200,20 +201,20 @@ def indexed_text(passage: Passage, kind: IndexedText) -> str:
 
 
 def headings(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.bool_]:
-    """Shape (n_passages,): True for what reads as a heading, where the analyser hides headings."""
+    """Shape (n_passages,): True for passages that read as headings, if the analyser hides headings."""
     if not analyser.hides_headings:
         return np.zeros(len(passages), dtype=np.bool_)
     return np.fromiter((reads_as_heading(passage.text) for passage in passages), np.bool_, len(passages))
 
 
-# Which words a passage and a question share: for showing, not for ranking --------------------------------------------
+# Words that a passage and a question share: for display, not for ranking ---------------------------------------------
 
 
 def matched_words(text: str, question: str, analyser: Analyser | None = None) -> tuple[Span, ...]:
-    """The words of ``text`` that share their token with a word of the question, in reading order.
+    """The words of ``text`` that have the same token as a word of the question, in reading order.
 
-    Under character n-grams, the words of which at least half the pieces occur in the question, and short words that
-    occur there with another ending. Words of two letters, which every text shares, are left out unless in capitals.
+    Under character n-grams, these are words of which at least half the pieces occur in the question, and short words
+    that occur there with another ending. Words of two letters, which every text shares, count only in capitals.
     """
     single = replace(analyser or Analyser(), bigrams=False)
     wanted = frozenset(tokenise(question, single))
@@ -230,7 +231,7 @@ def matched_words(text: str, question: str, analyser: Analyser | None = None) ->
 
 
 def _matches(word: str, wanted: frozenset[str], asked: frozenset[str], analyser: Analyser) -> bool:
-    """Whether this word of a passage is one of the question's; ``asked`` holds them uncut."""
+    """Whether this word of a passage occurs in the question, whose whole words are ``asked``."""
     if analyser.character_ngrams and len(word) < SHORTEST_STEM and word != word.upper():
         return False
     tokens = tokenise(word, analyser)
@@ -241,12 +242,12 @@ def _matches(word: str, wanted: frozenset[str], asked: frozenset[str], analyser:
 
 
 def _whole_words(text: str, analyser: Analyser) -> frozenset[str]:
-    """The words as the analyser folds them, not cut into pieces."""
+    """The words as the analyser normalises them, not cut into pieces."""
     return frozenset(tokenise(text, replace(analyser, character_ngrams=0)))
 
 
 def _inflects(first: str, second: str) -> bool:
-    """Whether the two are one short word with other endings: at most two letters, the first of them a vowel."""
+    """Whether both are one short word with different endings, each of at most two letters that begin with a vowel."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
     endings = first[same:], second[same:]
     return same >= SHORTEST_STEM and all(

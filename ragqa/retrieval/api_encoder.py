@@ -1,6 +1,6 @@
-"""Texts to unit vectors by an embedding API: OpenAI's, any server that speaks as it does, or Voyage's.
+"""Encodes texts as unit vectors with an embedding API: OpenAI's, any compatible server, or Voyage's.
 
-`ragqa.infra.http` asks the server; vectors that were once paid for are cached on disk for every process that encodes.
+`ragqa.infra.http` sends the requests. Vectors are cached on disk for all processes, so none is paid for twice.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Role = Literal["document", "query"]
 
 TEXTS_PER_REQUEST: Final = 128  # Voyage takes no more, OpenAI 2,048
 CHARS_PER_REQUEST: Final = 120_000  # Voyage takes 120,000 tokens, OpenAI 300,000, and a token is a character at least
-MAX_VECTORS: Final = 200_000  # 1.2 GB of 1,536 numbers each
+MAX_VECTORS: Final = 200_000  # in the cache: 1.2 GB with 1,536 numbers each
 SCHEMA_VERSION: Final = 1
-LENGTH_TOLERANCE: Final = 1e-3  # of a stored vector; damaged bits show here
+LENGTH_TOLERANCE: Final = 1e-3  # of a stored vector: a greater deviation from 1 means damaged bits
 INSTEAD: Final = "or use all-MiniLM-L6-v2, which is bundled"
 SERVICE: Final = Service("an encoder", "/embeddings", "embedding server", "embeddings", INSTEAD)
 _NUMBER: Final = np.dtype("<f4")  # little-endian on every machine
@@ -35,16 +35,16 @@ _NUMBER: Final = np.dtype("<f4")  # little-endian on every machine
 class ApiEncoder:
     """An encoder shared by every session and thread: it holds connections, a key and a cache, no weights.
 
-    ``info.fingerprint`` is the sha256 of provider, base URL and model name: the weights behind an API cannot be hashed,
-    so a provider that changes them under the same name goes unseen unless the dimension changes.
+    ``info.fingerprint`` is the sha256 of provider, base URL and model name, as the weights behind an API cannot be
+    hashed. If a provider changes them under the same name, this is noticed only if the dimension changes.
     """
 
     def __init__(self, name: str, *, cache: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
         """An encoder called ``openai:MODEL`` or ``voyage:MODEL``; makes no request yet.
 
-        ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` (or ``VOYAGE_…``) are read from ``environ``, the process's own where
-        None. ``cache`` is the file for vectors, None caches none. Raises ModelError for a name that means no API,
-        ConfigError for a base URL or key that cannot work.
+        ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` (or ``VOYAGE_…``) are read from ``environ``, by default that of the
+        process. ``cache`` is the file for vectors; None turns the cache off. Raises ModelError for a name that is not
+        of an API, ConfigError for a base URL or key that cannot work.
         """
         self._api = ModelApi(name, SERVICE, environ)
         self._info = ModelInfo(name, _sha256(*self._api.identity).hex(), "api")
@@ -57,22 +57,22 @@ class ApiEncoder:
         return self._info
 
     def close(self) -> None:
-        """Closes connections and cache; the encoder is of no use afterwards."""
+        """Closes connections and cache; the encoder cannot be used afterwards."""
         self._api.close()
         if self._cache is not None:
             self._cache.close()
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """float32 array of shape (n_texts, dimension), rows of length 1; read-only. For passages.
+        """The vectors of passages: a read-only float32 array of shape (n_texts, dimension), rows of length 1.
 
-        No text gives shape (0, dimension), (0, 0) before the first vector. Equal texts are sent once, cached ones not
-        at all, and each batch is cached before the next is sent. Raises ModelError where the server gives no good
-        answer, ConfigError where it wants a key and there is none.
+        No text gives shape (0, dimension), or (0, 0) before the first vector. Equal texts are sent once, cached texts
+        not at all, and each batch is cached before the next is sent. Raises ModelError if the server gives no valid
+        reply, ConfigError if it requires a key and there is none.
         """
         return self._vectors(texts, "document")
 
     def encode_query(self, text: str) -> FloatMatrix:
-        """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
+        """The vector of a question: a read-only float32 array of shape (1, dimension). Recent questions are cached."""
         return self._queries.get(text, lambda: self._vectors([text], "query"))
 
     def _vectors(self, texts: Sequence[str], role: Role) -> FloatMatrix:
@@ -93,7 +93,7 @@ class ApiEncoder:
         return matrix
 
     def _check_dimension(self, vectors: Iterable[FloatMatrix]) -> None:
-        """Raises ModelError unless all these have as many numbers as those before them."""
+        """Raises ModelError unless all these vectors have the dimension of the earlier ones."""
         for length in {len(vector) for vector in vectors}:
             self._dimension = self._dimension or length
             if length != self._dimension:
@@ -115,14 +115,17 @@ class ApiEncoder:
 
 
 class VectorCache(DiskCache[FloatMatrix]):
-    """Unit vectors, float32 of shape (dimension,), in one file: hashes and numbers, no text."""
+    """Unit vectors, float32 of shape (dimension,), in one file that has hashes and numbers but no text."""
 
     def __init__(self, file: Path, max_vectors: int = MAX_VECTORS) -> None:
         super().__init__(file, _FORMAT, max_vectors)
 
 
 def _rows(content: bytes, n_texts: int) -> FloatMatrix:
-    """The answer's vectors in the order of the texts, float32 (n_texts, dimension), made 1 long. Raises ValueError."""
+    """The vectors of a reply in the order of the texts, float32 (n_texts, dimension), scaled to length 1.
+
+    Raises ValueError.
+    """
     rows: list[Any] = [item.get("embedding") for item in items_in_order(content, n_texts)]
     if not all(isinstance(row, list) and {type(number) for number in row} <= {int, float} for row in rows):
         raise ValueError("an embedding that is not a list of numbers")
@@ -147,7 +150,7 @@ def _unit_vector(row: tuple[object, ...]) -> FloatMatrix | None:
         return None
     vector = np.frombuffer(stored, _NUMBER).astype(np.float32, copy=False)
     vector.setflags(write=False)
-    with np.errstate(all="ignore"):  # rotten bits may square to infinity
+    with np.errstate(all="ignore"):  # damaged bits may square to infinity
         length = float(np.linalg.norm(vector))
     return vector if abs(length - 1.0) <= LENGTH_TOLERANCE else None  # False for NaN, too
 

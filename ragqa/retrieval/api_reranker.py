@@ -1,7 +1,7 @@
-"""A reranker behind an API: Voyage's, or any server whose ``/rerank`` takes a query and documents, as vLLM's does.
+"""A reranker behind an API: Voyage's, or any server whose ``/rerank`` takes a query and documents, such as vLLM's.
 
-Voyage lists its scores as ``data`` (docs.voyageai.com/reference/reranker-api); vLLM, llama.cpp, Infinity, Jina and
-Cohere as ``results``.
+Voyage lists its scores under ``data`` (docs.voyageai.com/reference/reranker-api); vLLM, llama.cpp, Infinity, Jina and
+Cohere list them under ``results``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ragqa.infra.http import ModelApi, Service, batches, items_in_order, sendabl
 from ragqa.retrieval.reranker import TextReranker
 from ragqa.types import ModelInfo
 
-DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; your own server is slower
+DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage's maximum; a user's own server is slower
 CHARS_PER_REQUEST: Final = 300_000  # Voyage takes 300,000 tokens at least, the question counted once per document
 INSTEAD: Final = "or leave the reranker out"
 SERVICE: Final = Service("a reranker", "/rerank", "reranking server", "rerankers", INSTEAD)
@@ -27,15 +27,16 @@ SERVICE: Final = Service("a reranker", "/rerank", "reranking server", "rerankers
 class ApiReranker(TextReranker):
     """A reranker shared by every session and thread: it holds connections and a key, no weights, and caches no score.
 
-    ``info.fingerprint`` is the sha256 of provider, base URL and model name: the weights behind an API cannot be hashed.
+    ``info.fingerprint`` is the sha256 of provider, base URL and model name, as the weights behind an API cannot be
+    hashed.
     """
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         """A reranker called ``voyage:MODEL`` or ``openai:MODEL``; makes no request yet.
 
-        ``VOYAGE_API_KEY`` and ``VOYAGE_BASE_URL`` (or ``OPENAI_…``) are read from ``environ``, the process's own where
-        None. Raises ModelError for a name that means no API, ConfigError for a base URL or key that cannot work, and
-        for ``openai:`` without a base URL: OpenAI itself has no rerankers.
+        ``VOYAGE_API_KEY`` and ``VOYAGE_BASE_URL`` (or ``OPENAI_…``) are read from ``environ``, by default that of the
+        process. Raises ModelError for a name that is not of an API, ConfigError for a base URL or key that cannot work
+        and for ``openai:`` without a base URL, as OpenAI itself has no rerankers.
         """
         self._api = ModelApi(name, SERVICE, environ)
         provider, base_url, _ = self._api.identity
@@ -51,18 +52,18 @@ class ApiReranker(TextReranker):
 
     @property
     def info(self) -> ModelInfo:
-        """``precision`` says that it is behind an API: "api"."""
+        """Its ``precision`` is "api"."""
         return self._info
 
     def close(self) -> None:
-        """Closes connections; the reranker is of no use afterwards."""
+        """Closes connections; the reranker cannot be used afterwards."""
         self._api.close()
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """The server's relevance score per text, in the order given; equal texts are sent once.
 
-        A text beyond the model's window is cut by Voyage, and may be refused by another server. Raises ModelError where
-        the server gives no good answer, ConfigError where it wants a key and there is none.
+        Voyage cuts a text that exceeds the model's window; another server may refuse it. Raises ModelError if the
+        server gives no valid reply, ConfigError if it requires a key and there is none.
         """
         query = sendable(question)
         wanted = list(map(sendable, texts))
@@ -79,7 +80,7 @@ class ApiReranker(TextReranker):
 
 
 def _scores(content: bytes, n_texts: int) -> list[float]:
-    """The answer's scores in the order of the texts. Raises ValueError."""
+    """The scores of a reply in the order of the texts. Raises ValueError."""
     items = items_in_order(content, n_texts, ("data", "results"))
     scores = [item.get("relevance_score") for item in items]
     if not {type(score) for score in scores} <= {int, float}:

@@ -1,18 +1,17 @@
-"""BM25 by bm25s: scores of every (token, passage) pair computed once, memory-mapped, summed per question.
+"""BM25 with bm25s: the score of every (token, passage) pair is computed once, memory-mapped and summed per question.
 
 Lucene's formula, as in https://arxiv.org/abs/2407.03618 table 1 (bm25s's method "lucene")::
 
     score(q, p) = sum over t in q of  ln(1 + (N - df_t + 0.5) / (df_t + 0.5)) * tf / (tf + k1 * (1 - b + b * |p| / avg))
 
-`RankBm25Retriever` is a second implementation with the same tokens and formula, hundreds of times slower; the contract
-test holds the two together.
+`RankBm25Retriever` is a second implementation with the same tokens and formula, hundreds of times slower; a contract
+test compares the two.
 
-Lucene's BM25 as the matrix that bm25s reads, made of counts that lie on disk: memory does not grow with the corpus.
-
-bm25s's own builder takes a Python list of every token of every text, 40 bytes each: tens of GB for a million passages
-read with their neighbours. Here texts are counted a block at a time (`counted`); each block is sorted by token, so the
-matrix is a merge of all blocks, a range of tokens at a time (`TokenScores.blocks`). Formula and layout are bm25s's;
-tests hold the two together.
+The matrix that bm25s reads is built from counts on disk, so that memory does not grow with the corpus. bm25s's own
+builder takes a Python list of every token of every text, 40 bytes each: tens of GB for a million passages indexed with
+their neighbours. Here texts are counted a block at a time (`counted`). Each block is sorted by token, so the matrix is
+a merge of all blocks, a range of tokens at a time (`TokenScores.blocks`). Formula and layout are those of bm25s; tests
+compare the two.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ from ragqa.types import Passage, Ranking
 
 BLOCK_TOKENS: Final = 4_000_000  # counted at once: some 150 MB of temporary arrays
 BLOCK_SCORES: Final = 8_000_000  # scored at once: some 300 MB of temporary arrays
-VOCABULARY_AT_ONCE: Final = 4_000_000  # keys, before repeats are taken out
+VOCABULARY_AT_ONCE: Final = 4_000_000  # keys, before duplicates are removed
 
 Longs = npt.NDArray[np.int64]
-Windows = Longs  # (n_texts, 2): text i is read as texts first to last - 1 of the table
+Windows = Longs  # (n_texts, 2): text i is counted as texts first to last - 1 of the table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenCounts:
-    """How often tokens occur in a block of texts, by token, then text; its arrays may be memory-mapped.
+    """The number of occurrences of each token in each text of a block, by token, then text.
 
-    Token t, of key ``keys[t]``, occurs ``times[n]`` times in the block's text ``texts[n]``, for n from ``starts[t]`` to
-    ``starts[t + 1] - 1``.
+    Token t, with key ``keys[t]``, occurs ``times[n]`` times in the block's text ``texts[n]``, for n from ``starts[t]``
+    to ``starts[t + 1] - 1``. The arrays may be memory-mapped.
     """
 
-    keys: Keys  # (n_distinct_tokens,), rising
+    keys: Keys  # (n_distinct_tokens,), ascending
     starts: Longs  # (n_distinct_tokens + 1,)
-    texts: npt.NDArray[np.unsignedinteger[Any]]  # (n_pairs,), rising for each token
+    texts: npt.NDArray[np.unsignedinteger[Any]]  # (n_pairs,), ascending for each token
     times: npt.NDArray[np.unsignedinteger[Any]]  # (n_pairs,)
     lengths: Longs  # (n_texts,), in tokens
 
@@ -64,7 +63,7 @@ _FIELDS: Final = tuple(field.name for field in fields(TokenCounts))
 
 
 class _Mapped:
-    """A block of counts on disk, as `TokenCounts`: each array is mapped when it is first asked for."""
+    """A block of counts on disk with the attributes of `TokenCounts`: each array is mapped at its first use."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._path_of = dict(zip(_FIELDS, paths, strict=True))
@@ -78,7 +77,7 @@ class _Mapped:
 
 
 class CountsFolder(Sequence[TokenCounts]):
-    """Blocks of counts on disk, each mapped when it is asked for: hold on to none, and no memory is held."""
+    """Blocks of counts on disk, each mapped at access. A block that is no longer referenced takes no memory."""
 
     def __init__(self, folder: Path, n_blocks: int) -> None:
         self.folder = folder
@@ -93,7 +92,7 @@ class CountsFolder(Sequence[TokenCounts]):
         return _Mapped(self._paths(number))
 
     def write(self, number: int, counts: TokenCounts) -> tuple[Path, ...]:
-        """Writes a block, whatever was there; its files."""
+        """Writes a block, over an earlier one if there is one, and returns its files."""
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = self._paths(number)
         for path, name in zip(paths, _FIELDS, strict=True):
@@ -106,9 +105,9 @@ class CountsFolder(Sequence[TokenCounts]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenScores:
-    """The scores by token: those of token t are at ``indptr[t]`` to ``indptr[t + 1] - 1`` of all blocks in a row."""
+    """The scores by token. Those of token t are at ``indptr[t]`` to ``indptr[t + 1] - 1`` of the joined blocks."""
 
-    vocabulary: Keys  # (n_distinct_tokens,), rising
+    vocabulary: Keys  # (n_distinct_tokens,), ascending
     indptr: Longs  # (n_distinct_tokens + 1,)
     n_texts: int
     k1: float
@@ -116,7 +115,7 @@ class TokenScores:
     _counts: Sequence[TokenCounts]
 
     def blocks(self) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]]:
-        """Scores and the texts they are of (rising for each token), whole tokens, some `BLOCK_SCORES` at a time."""
+        """Yields scores and their texts (ascending for each token): whole tokens, about `BLOCK_SCORES` at a time."""
         lengths = np.concatenate([np.asarray(counts.lengths) for counts in self._counts])
         frequency = np.diff(self.indptr)
         idf = np.log(1 + (self.n_texts - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
@@ -144,7 +143,7 @@ class TokenScores:
             yield data, indices
 
     def _cuts(self) -> list[int]:
-        """The first token of each block, and the number of all."""
+        """The first token of each block, and last the number of tokens."""
         cuts, n_tokens = [0], len(self.vocabulary)
         while cuts[-1] < n_tokens:
             most = int(np.searchsorted(self.indptr, self.indptr[cuts[-1]] + BLOCK_SCORES, side="right")) - 1
@@ -153,7 +152,7 @@ class TokenScores:
 
 
 def scores_of(blocks: Sequence[TokenCounts], k1: float, b: float) -> TokenScores:
-    """The scores of every (token, text) pair; texts are numbered through all blocks. Needs a text."""
+    """The scores of every (token, text) pair; texts are numbered across all blocks. There must be at least one text."""
     vocabulary = _vocabulary(blocks)
     frequency = np.zeros(len(vocabulary), dtype=np.int64)
     n_texts = 0
@@ -165,7 +164,7 @@ def scores_of(blocks: Sequence[TokenCounts], k1: float, b: float) -> TokenScores
 
 
 def counted(table: TokenTable, windows: Windows | None = None) -> Iterator[TokenCounts]:
-    """The counts of these texts in blocks; with ``windows`` each text is a run of the table's."""
+    """The counts of these texts in blocks; with ``windows``, each text is a run of texts of the table."""
     first, last = (np.arange(len(table)), np.arange(1, len(table) + 1)) if windows is None else windows.T
     lengths = table.starts[last] - table.starts[first]
     totals = np.cumsum(lengths)
@@ -204,12 +203,12 @@ def _counts(table: TokenTable, first: Longs, last: Longs) -> TokenCounts:
 
 
 def _small(numbers: npt.NDArray[Any]) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """The same whole numbers, none below 0, in as few bytes as the largest allows."""
+    """The same non-negative integers in the smallest type that holds the largest."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 def _vocabulary(blocks: Sequence[TokenCounts]) -> Keys:
-    """The distinct keys of all blocks, rising."""
+    """The distinct keys of all blocks, ascending."""
     vocabulary, waiting, n_waiting = np.empty(0, dtype=np.uint64), [], 0
     for number, counts in enumerate(blocks, start=1):
         waiting.append(np.asarray(counts.keys))
@@ -228,10 +227,10 @@ BM25_FILES: Final = (*(f"{name}.csc.index.npy" for name in _ARRAYS), _PARAMS, _V
 
 
 class Bm25Model:
-    """What bm25s scores with, and a vocabulary of sorted keys in place of its dict, so that opening reads nothing.
+    """A bm25s model with a vocabulary of sorted keys in place of a dict, so that opening it reads nothing.
 
     ``scores`` is bm25s's matrix by token: the scores ``data`` of the passages ``indices``, from ``indptr[t]`` to
-    ``indptr[t + 1]`` for token t, and ``num_docs``.
+    ``indptr[t + 1] - 1`` for token t, and ``num_docs``.
     """
 
     def __init__(self, vocabulary: Keys, scores: dict[str, Any], k1: float, b: float) -> None:
@@ -240,16 +239,16 @@ class Bm25Model:
         self.vocabulary, self.scores, self.k1, self.b = vocabulary, scores, k1, b
         self._library: Any = bm25s.BM25(k1=k1, b=b, method=_METHOD, backend="numpy")
         self._library.scores = scores
-        self._library.nonoccurrence_array = None  # which other methods than Lucene's need
+        self._library.nonoccurrence_array = None  # only methods other than Lucene's need it
 
     def scores_of(self, tokens: Sequence[str]) -> npt.NDArray[np.float32] | None:
-        """Shape (n_passages,), a token said twice counted twice; None where no token occurs in a passage."""
+        """Shape (n_passages,); a repeated token counts as often as it occurs. None if no passage has any token."""
         places = places_of(keys_of(tokens), self.vocabulary).tolist()
         return self._library.get_scores_from_ids(places) if places else None
 
 
 class Bm25sRetriever(CorpusRanker):
-    """Ranks by BM25 through bm25s."""
+    """Ranks by BM25 with bm25s."""
 
     def __init__(
         self,
@@ -265,7 +264,7 @@ class Bm25sRetriever(CorpusRanker):
         self.model = self._model = model
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
-        """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
+        """At most ``top_k`` passages that share a token with the question; repeated words count repeatedly."""
         scores = self._model.scores_of(tokenise(question, self.analyser))
         return Ranking(self.name, ()) if scores is None else self._above_zero(scores, top_k)
 
@@ -282,7 +281,7 @@ class Bm25sRetriever(CorpusRanker):
 def write_bm25(blocks: Sequence[TokenCounts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
     """Writes `BM25_FILES`, without pickle, in bounded memory; yields (done, total) scores as they are written.
 
-    Passages are numbered through all blocks (see `counted`); there must be one.
+    Passages are numbered across all blocks (see `counted`); there must be at least one passage.
     """
     scores = scores_of(blocks, k1, b)
     folder.mkdir(parents=True, exist_ok=True)
@@ -302,7 +301,7 @@ def write_bm25(blocks: Sequence[TokenCounts], k1: float, b: float, folder: Path)
 
 @contextmanager
 def _array_file(path: Path, length: int, dtype: npt.DTypeLike) -> Iterator[BinaryIO]:
-    """A file as `np.save` writes it, open behind its header, for pieces that are ``length`` numbers together."""
+    """A file in the format of `np.save`, open after its header, for pieces with ``length`` numbers in total."""
     described: dict[str, Any] = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (length,)}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, described)
@@ -330,7 +329,7 @@ def load_bm25(folder: Path) -> Bm25Model:
 
 
 def _mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The array of this file, read as it is used. Raises OSError and ValueError."""
+    """The memory-mapped array of this file. Raises OSError and ValueError."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 1 or array.dtype != dtype:
         raise ValueError(f"{path.name} holds {array.dtype} of shape {array.shape}")
@@ -354,7 +353,7 @@ class _LuceneBM25(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
 
 
 class RankBm25Retriever(CorpusRanker):
-    """Ranks by BM25 through rank_bm25. Built in memory at the first question, then shared between threads."""
+    """Ranks by BM25 with rank_bm25. Built in memory at the first question, then shared between threads."""
 
     def __init__(
         self, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask, k1: float, b: float
@@ -366,7 +365,7 @@ class RankBm25Retriever(CorpusRanker):
         self._lock = threading.Lock()
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
-        """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
+        """At most ``top_k`` passages that share a token with the question; repeated words count repeatedly."""
         model = self._loaded()
         tokens = [token for token in tokenise(question, self._analyser) if token in model.idf]
         if not tokens:

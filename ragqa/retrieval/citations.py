@@ -1,6 +1,6 @@
-"""Citations followed: what a good candidate cites, or what cites it, becomes a candidate with a score that says why.
+"""Follows citations: a passage that a good candidate cites, or that cites it, becomes a candidate too.
 
-An index that knows what its passages refer to (`ragqa.corpus.references`) has these edges; others lack the ranking.
+Only an index with resolved references (`ragqa.corpus.references`) has this ranking.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ragqa.types import Passage, Ranking, ScoredPassage, min_max_norm
 
 NAME: Final = "citations"
 SEEDS: Final = 20  # best candidates whose citations are followed
-WIDEST: Final = 10  # passages of a range, "rules 3.1 to 3.9", that are followed: a chapter is no citation of its rules
-BOUNDS: Final = (0.0, 1.0)  # of scores: what fusion maps to 0 and 1
+WIDEST: Final = 10  # passages followed of a range, "rules 3.1 to 3.9": citing a chapter is not citing each of its rules
+BOUNDS: Final = (0.0, 1.0)  # the scores that fusion maps to 0 and 1
 _AND_ASKS: Final = re.compile(
     r"(?i)\b(?:and|as well as|also)\b[^?]{0,60}\b"
     r"(?:how|what|which|when|who|whether|are there|is there|do|does|must|should|can)\b"
 )
-_OTHERWISE: Final = 0.3  # weight of a ranking that the default fusion does not know, in telling good candidates
+_OTHERWISE: Final = 0.3  # weight, in choosing good candidates, of a ranking that the default fusion does not know
 
 Edges = Mapping[int, tuple[int, ...]]  # positions in the index
 Cited = tuple[str, str, str]  # ids of a passage, and of the first and the last one that it cites
@@ -37,14 +37,14 @@ _Seed = tuple[Passage, float]  # a good candidate and its relevance in [0, 1]
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Which passages each passage cites, and which cite it, by position, ascending; those without any left out."""
+    """The passages that each passage cites and that cite it, by position, ascending; only passages that have some."""
 
     cites: Edges
     cited_by: Edges
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> Links:
-        """From pairs of (the passage that cites, the one it cites); repeated ones and those to itself count not."""
+        """The links of (citing, cited) pairs of positions; repeated pairs and self-citations are ignored."""
         cites: dict[int, set[int]] = {}
         cited_by: dict[int, set[int]] = {}
         for source, target in pairs:
@@ -60,12 +60,12 @@ NO_LINKS: Final = Links({}, {})
 
 
 def asks_twice(question: str) -> bool:
-    """Whether it asks for two things, "what must it do, and how does …?": one passage seldom answers both."""
+    """Whether the question asks for two things, "what must it do, and how does …?": one passage seldom answers both."""
     return _AND_ASKS.search(question) is not None
 
 
 def links_of(cited: Iterable[Cited], positions_of: Callable[[Sequence[str]], Sequence[int]]) -> Links:
-    """The links between these passages; of a wide range only its first ones."""
+    """The links of these references; of a wide range, only its first `WIDEST` passages."""
     references = list(cited)
     names = list(dict.fromkeys(name for several in references for name in several))
     place = dict(zip(names, positions_of(names), strict=True))
@@ -77,7 +77,7 @@ def links_of(cited: Iterable[Cited], positions_of: Callable[[Sequence[str]], Seq
 
 
 class CitationRetriever(CorpusRanker):
-    """Ranks what the best candidates of the other rankings cite, and what cites them."""
+    """Ranks the passages that the best candidates of the other rankings cite, and the passages that cite these."""
 
     def __init__(
         self,
@@ -88,9 +88,9 @@ class CitationRetriever(CorpusRanker):
         positions_of: Callable[[Sequence[str]], Sequence[int]],
         read: Callable[[Iterable[bytes]], Iterable[Cited]],
     ) -> None:
-        """``file`` is the index's file of references, mapped now and read when it is first needed.
+        """``file`` is the index's file of references, mapped now and parsed when it is first needed.
 
-        ``positions_of`` gives the positions of ids of the index, ``read`` what the lines of the file say.
+        ``positions_of`` maps passage ids to positions in the index; ``read`` parses the lines of the file.
         """
         super().__init__(NAME, passages, order, hidden)
         with index_files("the references of the passages", file):
@@ -103,7 +103,7 @@ class CitationRetriever(CorpusRanker):
 
     @property
     def links(self) -> Links:
-        """Raises IndexMismatchError where the file holds something else."""
+        """The links of the file. Raises IndexMismatchError if the file holds something else."""
         with self._lock:
             if self._links is None:
                 with index_files("the references of the passages", self._file):
@@ -116,13 +116,13 @@ class CitationRetriever(CorpusRanker):
         return Ranking(self.name, (), bounds=BOUNDS)
 
     def follow(self, question: str, rankings: Sequence[Ranking], top_k: int) -> Ranking:
-        """At most ``top_k`` passages linked to the best candidates of these rankings, each with a note that says how.
+        """At most ``top_k`` passages linked to the best candidates of these rankings, each with an explaining note.
 
-        Where the question asks for two things, a hit also names the candidate that it belongs to (``via``).
+        If the question asks for two things, a hit also names its candidate (``via``).
 
-        A candidate's relevance, in [0, 1], is the sum of its normalised scores, weighted as the default fusion does.
-        What it cites has that divided by the square root of how many it cites, what cites it likewise; of several
-        candidates the best counts.
+        A candidate's relevance, in [0, 1], is the sum of its normalised scores with the weights of the default fusion.
+        A passage that it cites scores this relevance divided by the square root of the number of passages it cites; the
+        passages that cite it are scored likewise. A passage linked to several candidates has its highest score.
         """
         seeds, pairs = _seeds(rankings), asks_twice(question)
         links, best = self.links, dict[int, tuple[float, int, str]]()
@@ -165,6 +165,6 @@ def _seeds(rankings: Sequence[Ranking]) -> list[_Seed]:
 
 
 def _name(passage: Passage, beside: Passage) -> str:
-    """Its number, after its document where that is another."""
+    """The passage's number, preceded by its document unless both passages are of one document."""
     number = passage.number or passage.passage_id
     return number if passage.document_id == beside.document_id else f"{passage.title or passage.document_id} {number}"

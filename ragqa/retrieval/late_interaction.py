@@ -4,8 +4,8 @@
 
     score(q, p) = sum over tokens i of q of  max over tokens j of p of  cosine(q_i, p_j)
 
-The token vectors lie on disk in half precision, memory-mapped. Small corpora are ranked whole; a larger one would be
-read from end to end for each question, so there only the passages that other rankings found are scored.
+The token vectors are on disk in half precision, memory-mapped. A small corpus is ranked as a whole. A large one would
+have to be read from end to end for each question, so only passages that other rankings found are scored.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from ragqa.types import Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
 OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
-TEXT_OF: Final = "text_of.npy"  # int32, (n_passages,): which of the different texts a passage has
+TEXT_OF: Final = "text_of.npy"  # int32, (n_passages,): the number of a passage's text among the distinct texts
 LATE_FILES: Final = (OFFSETS, TEXT_OF, VECTORS)
 ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
 TOKENS_PER_BATCH: Final = 2048
-TOKENS_AT_ONCE: Final = 32_768  # 16 MB of 128 numbers each in single precision
+TOKENS_AT_ONCE: Final = 32_768  # 16 MB with 128 numbers each in single precision
 LENGTH_TOLERANCE: Final = 1e-2
 _INSTEAD: Final = "name a folder or a downloaded model of that kind, for example lightonai/GTE-ModernColBERT-v1"
-RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers each, about a second on two cores
+RANKED_WHOLE: Final = 2_000_000  # most token vectors of a small corpus: 0.5 GB with 128 numbers each, 1 s on two cores
 
 Scores = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenVectors:
-    """Token vectors of the different texts, and which of them each passage has; see `LATE_FILES`."""
+    """The token vectors of the distinct texts, and the text of each passage; see `LATE_FILES`."""
 
     vectors: npt.NDArray[np.float16]
     offsets: npt.NDArray[np.int64]
@@ -60,13 +60,13 @@ class LateInteraction(CorpusRanker):
         self._encoder = encoder
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
-        """The ``top_k`` passages of highest MaxSim, whatever it is; none for a blank question."""
+        """The ``top_k`` passages of highest MaxSim, however low; none for a blank question."""
         if not question.strip() or top_k < 1:
             return Ranking(self.name, ())
         return self._best(self._shown, self._scores(question, self._shown), top_k)
 
     def _scores(self, question: str, positions: Positions) -> Scores:
-        """MaxSim of the passages at these positions, in their order; each different text is compared once."""
+        """MaxSim of the passages at these positions, in this order; each distinct text is compared once."""
         query, tokens = self._encoder.encode_query(question), self._tokens
         if query.shape[1] != tokens.vectors.shape[1]:
             raise IndexMismatchError(
@@ -79,7 +79,7 @@ class LateInteraction(CorpusRanker):
 
 
 class LateRescorer(LateInteraction):
-    """Scores what other rankings found; alone it still ranks every passage."""
+    """Scores the passages that other rankings found; without other rankings it ranks every passage."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class LateRescorer(LateInteraction):
         encoder: LateEncoder,
         position_of: Mapping[str, int],
     ) -> None:
-        """As `LateInteraction`; ``position_of`` is by passage id."""
+        """As `LateInteraction`; ``position_of`` maps passage ids to positions."""
         super().__init__(tokens, passages, order, hidden, encoder)
         self._position_of = position_of
 
@@ -111,16 +111,16 @@ def late_retriever(
     encoder: LateEncoder,
     position_of: Mapping[str, int],
 ) -> LateInteraction:
-    """One that ranks the whole corpus, or scores candidates where that has more than `RANKED_WHOLE` token vectors."""
+    """A retriever that ranks the whole corpus or, above `RANKED_WHOLE` token vectors, only scores candidates."""
     if len(tokens.vectors) <= RANKED_WHOLE:
         return LateInteraction(tokens, passages, order, hidden, encoder)
     return LateRescorer(tokens, passages, order, hidden, encoder, position_of)
 
 
 def save_tokens(texts: Sequence[str], encoder: LateEncoder, folder: Path) -> Iterator[tuple[int, int]]:
-    """Writes `LATE_FILES`: the token vectors of these texts, batch by batch; yields (done, total) different texts.
+    """Writes `LATE_FILES`: the token vectors of these texts, batch by batch; yields (done, total) distinct texts.
 
-    Equal texts are encoded once, so that they tie exactly. A text without a token has one vector of zeros. Raises
+    Equal texts are encoded once, so that they tie exactly. A text without a token gets one vector of zeros. Raises
     ModelError.
     """
     rows, text_of = distinct(texts)
@@ -145,7 +145,7 @@ def save_tokens(texts: Sequence[str], encoder: LateEncoder, folder: Path) -> Ite
 
 
 def load_tokens(folder: Path) -> TokenVectors:
-    """What `save_tokens` wrote, memory-mapped read-only. Raises IndexMismatchError."""
+    """The output of `save_tokens`, memory-mapped read-only. Raises IndexMismatchError."""
     with index_files("the files of token vectors", folder):
         offsets, text_of = (np.asarray(np.load(folder / n, allow_pickle=False)) for n in (OFFSETS, TEXT_OF))
         numbers = np.memmap(folder / VECTORS, dtype="<f2", mode="r")
@@ -158,7 +158,7 @@ def load_tokens(folder: Path) -> TokenVectors:
 
 
 def _max_sim(query: FloatMatrix, tokens: TokenVectors, texts: npt.NDArray[np.int32]) -> Scores:
-    """Shape (n_texts,); ``texts`` ascending. Blocks end where a text ends."""
+    """The MaxSim of each text, shape (n_texts,); ``texts`` is ascending. Tokens are read in blocks of whole texts."""
     scores = np.empty(len(texts), dtype=np.float32)
     starts, ends = tokens.offsets[texts], tokens.offsets[texts + 1]
     sizes = np.cumsum(ends - starts)
@@ -175,16 +175,16 @@ def _max_sim(query: FloatMatrix, tokens: TokenVectors, texts: npt.NDArray[np.int
 
 
 def _rows(vectors: npt.NDArray[np.float16], starts: Positions, ends: Positions) -> FloatMatrix:
-    """The rows of these ranges one after another, in single precision."""
-    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # texts that lie together are read as one stretch
+    """The rows of these ranges, concatenated, in single precision."""
+    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # adjacent texts are read as one range
     runs = zip(starts[[0, *breaks]].tolist(), ends[[*(breaks - 1), -1]].tolist(), strict=True)
     return np.concatenate([vectors[start:end] for start, end in runs]).astype(np.float32)
 
 
 class LateEncoder(SharedModel[FloatMatrix]):
-    """A late-interaction encoder by sentence-transformers' MultiVectorEncoder, from version 6.
+    """A late-interaction encoder with sentence-transformers' MultiVectorEncoder, from version 6.
 
-    It reads checkpoints of PyLate and of Stanford's ColBERT as well as its own.
+    It reads checkpoints of PyLate and of Stanford's ColBERT as well as those of sentence-transformers.
     """
 
     def __init__(self, name: str) -> None:
@@ -200,9 +200,10 @@ class LateEncoder(SharedModel[FloatMatrix]):
         super().__init__(name, "MultiVectorEncoder", "a late-interaction model (ColBERT)", _INSTEAD)
 
     def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
-        """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1; it may have no row.
+        """The token vectors of passages: for each text, float32 of shape (n_tokens, dimension), rows of length 1.
 
-        Text beyond the model's window is not read. Raises ModelError where rows are not finite or not of length 1.
+        A text may have no row. Text beyond the model's window is not read. Raises ModelError if rows are not finite or
+        not of length 1.
         """
         clean = [encodable(text) for text in texts]
         encoded: list[FloatMatrix] = [np.zeros((0, 0), np.float32)] * len(clean)
@@ -213,7 +214,7 @@ class LateEncoder(SharedModel[FloatMatrix]):
         return encoded
 
     def encode_query(self, text: str) -> FloatMatrix:
-        """For a question: likewise, read-only; the latest questions are remembered."""
+        """The token vectors of a question, read-only. Recent questions are cached."""
         return self._queries.get(text, lambda: self._question(text))
 
     def _question(self, text: str) -> FloatMatrix:

@@ -1,7 +1,7 @@
 """Learning to rank the best fused passages: LambdaMART (Burges 2010, MSR-TR-2010-82) over features of hits.
 
-Features in the manner of LETOR (Qin and Liu 2013, https://arxiv.org/abs/1306.2597): of the passage, of the question,
-and of both together. None of them needs a model beyond those that retrieved.
+The features follow LETOR (Qin and Liu 2013, https://arxiv.org/abs/1306.2597): of the passage, of the question, and of
+both together. They need no model other than those of the retrievers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import fsum  # sums of sets: exact, so that their order, which differs between processes, does not matter
+from math import fsum  # exact sums of sets, whose order differs between processes
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,7 @@ from ragqa.types import ModelInfo, Passage, ScoredPassage
 KIND: Final = "ranker"
 RANKER_FILE: Final = "ranker.txt"  # LightGBM's own text format
 RANKINGS: Final = ("bm25", "context", "dense")
-FURTHER: Final = "further"  # what features call one more ranking, whatever its name
+FURTHER: Final = "further"  # the name of one more ranking in the features, whatever its own name
 _OF_RANKING: Final = ("score", "normalised", "reciprocal rank")
 _OF_FUSION: Final = (
     *("fused", "fused reciprocal rank", "document sum", "document best"),
@@ -50,25 +50,25 @@ _AGAINST_BEST: Final = (
 _OF_FURTHER: Final = "further score"
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+(?:\.?[A-Z]\b)?|(?<=[Ss]ection )\d+|(?<=paragraph )\d+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.;:])\s+")
-_TOP: Final = 10  # hits of a ranking that "in ten" means
-_READ_BEFORE: Final = 4096  # passages whose words are remembered
-_MOST_REPEATS: Final = 3  # of one word that count in "frequency"
+_TOP: Final = 10  # the number of hits for the features "… in ten"
+_READ_BEFORE: Final = 4096  # passages whose words are cached
+_MOST_REPEATS: Final = 3  # occurrences of one word that count in "frequency"
 
 
 def column_names(*, further: bool = False) -> tuple[str, ...]:
-    """The features as LightGBM names them, which takes no blanks."""
+    """The names of the features for LightGBM, which allows no blanks."""
     return tuple(name.replace(" ", "_") for name in feature_names(further=further))
 
 
 def is_ranker(name: str) -> bool:
-    """Whether this is the name or the folder of a learned ranker, not of a cross-encoder."""
+    """Whether this is the name or folder of a learned ranker, not of a cross-encoder."""
     if not name or (name not in EMBEDDED and not Path(name).expanduser().is_dir()):
         return False
     return (resolve_model(name, "reranker") / RANKER_FILE).is_file()
 
 
 def rankings_read(name: str) -> tuple[str, ...]:
-    """The rankings without which the learned ranker of this name or folder gives an error; none of a cross-encoder."""
+    """The rankings that the learned ranker of this name or folder requires; none for a cross-encoder."""
     if not is_ranker(name):
         return ()
     further = manifest_of(resolve_model(name, "reranker")).get(FURTHER)
@@ -76,10 +76,10 @@ def rankings_read(name: str) -> tuple[str, ...]:
 
 
 class LearnedRanker(Reranker):
-    """Trees over what the retrievers found. Nothing changes after construction: share it between threads."""
+    """Decision trees over the hits of the retrievers. It does not change after construction: threads may share it."""
 
     def __init__(self, model: str) -> None:
-        """The ranker of this embedded name or in this folder, checked and loaded. Raises ModelError."""
+        """The bundled ranker of this name or the ranker in this folder, checked and loaded. Raises ModelError."""
         import lightgbm
 
         folder = resolve_model(model, "reranker")
@@ -102,11 +102,11 @@ class LearnedRanker(Reranker):
 
     @property
     def info(self) -> ModelInfo:
-        """``precision`` names the arithmetic and the library that did it."""
+        """Its ``precision`` names the arithmetic and the library."""
         return self._info
 
     def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
-        """A score per hit of the best ``depth``, in their order. Raises ModelError where a ranking is missing."""
+        """A score for each of the best ``depth`` hits, in order. Raises ModelError if a ranking is missing."""
         lacking = [name for name in self._read if hits and name not in {part.retriever for part in hits[0].parts}]
         if lacking:
             how = f" (`--also {self._further}`)" if self._further in lacking else ""
@@ -122,7 +122,7 @@ class LearnedRanker(Reranker):
 
 
 def feature_names(*, further: bool = False) -> tuple[str, ...]:
-    """The columns of `ranking_features`, in their order; last those of a further ranking."""
+    """The columns of `ranking_features`, in order; those of a further ranking come last."""
     return (
         *(f"{ranking} {what}" for ranking in RANKINGS for what in _OF_RANKING),
         *_OF_FUSION,
@@ -138,9 +138,9 @@ def ranking_features(
 ) -> FloatMatrix:
     """float32 array of shape (min(depth, n_hits), n_features) of the best ``depth`` fused hits.
 
-    ``hits`` are all of the fused ranking, whose ``parts`` name the rankings; where one did not return a passage, its
-    features are 0. ``further`` names one more ranking that is read. Words are weighted by
-    ``ln((N + 1) / (df + 0.5))``; shares of them lie in [0, 1].
+    ``hits`` are all hits of the fused ranking; their ``parts`` name the rankings. The features of a ranking that did
+    not return a passage are 0. ``further`` names one more ranking to read. Words are weighted by
+    ``ln((N + 1) / (df + 0.5))``; weighted shares lie in [0, 1].
     """
     best = hits[:depth]
     names = feature_names(further=bool(further))
@@ -165,7 +165,7 @@ def _of_rankings(best: Sequence[ScoredPassage], further: str) -> dict[str, list[
 
 
 def _of_fusion(hits: Sequence[ScoredPassage], best: Sequence[ScoredPassage], corpus: Corpus) -> dict[str, list[float]]:
-    """The fused score, and what a passage's document and those around it in reading order have of it."""
+    """The fused scores of the passage, of its document and section, and of its neighbours in reading order."""
     at = {corpus.position_of[hit.passage.passage_id]: hit.score for hit in hits}
     sums: dict[str, float] = {}
     tops: dict[str, float] = {}
@@ -189,14 +189,14 @@ def _of_fusion(hits: Sequence[ScoredPassage], best: Sequence[ScoredPassage], cor
 
 
 def _section(passage: Passage) -> str:
-    """A name for the section it stands in: its number without the last part."""
+    """A name for the passage's section: its number without the last part."""
     return f"{passage.document_id} {passage.number.rstrip('.').rpartition('.')[0]}"
 
 
 def _of_links(
     question: str, best: Sequence[ScoredPassage], corpus: Corpus, columns: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """What cites what among the hits, how far the rankings agree, and whether the question names a passage."""
+    """Citations among the hits, the agreement of the rankings, and whether the question names a passage."""
     places = [corpus.position_of[hit.passage.passage_id] for hit in best]
     rank_of = {place: rank for rank, place in enumerate(places, start=1)}
     links = corpus.links
@@ -231,13 +231,13 @@ def _of_links(
 
 
 def _naming(named: str, number: str) -> float:
-    """1 where a question names this number, .5 where it names what that is a part of."""
+    """1 if the question names this number, 0.5 if it names the rule that the number is a part of, else 0."""
     return 1.0 if number == named else 0.5 if number.startswith(f"{named}.") else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """A passage as the index's analyser reads it, without pairs of words. A sentence ends in . ; or :"""
+    """The words of a passage by the index's analyser, without bigrams. A sentence ends in . ; or :"""
 
     tokens: tuple[str, ...]
     kinds: frozenset[str]
@@ -261,7 +261,7 @@ def _of_words(question: str, best: Sequence[ScoredPassage], corpus: Corpus) -> d
 
 @lru_cache(_READ_BEFORE)
 def _words(passage: Passage, analyser: Analyser) -> _Words:
-    """Remembered: a passage is read for many questions, and as the neighbour of others."""
+    """Cached, as a passage is read for many questions and as the neighbour of others."""
     sentences = (tuple(tokenise(sentence, analyser)) for sentence in _SENTENCE_END.split(passage.text))
     tokens = tuple(tokenise(passage.text, analyser))
     headings = frozenset(tokenise(f"{passage.title} {passage.section}", analyser))
@@ -304,7 +304,7 @@ def _shared(
 
 
 def _share_of_runs(asked: Sequence[str], words: Sequence[str], length: int) -> float:
-    """Which share of the question's distinct runs of so many words occur in the passage."""
+    """The share of the question's distinct runs of ``length`` words that occur in the passage."""
     wanted, there = _runs(asked, length), _runs(words, length)
     return len(wanted & there) / (len(wanted) or 1)
 

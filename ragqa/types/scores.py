@@ -1,4 +1,4 @@
-"""The frozen values of scoring: what RePASs and the verdicts say of an answer. Imports only `ragqa.types`.
+"""The frozen values of scoring: RePASs and the verdicts on an answer. Imports only `ragqa.types`.
 
 Probabilities are floats in [0, 1]. A position is an index into a breakdown's sentences, premises or obligations.
 """
@@ -13,7 +13,7 @@ from ragqa.types import AnswerSentence, ModelInfo, Span
 
 
 class ScoringMode(StrEnum):
-    """Which definition of RePASs: the paper's (RIRAG section 4) or the reference script's."""
+    """The definition of RePASs: that of the paper (RIRAG section 4) or of the reference script."""
 
     PAPER = "paper"
     SCRIPT = "script"
@@ -22,16 +22,16 @@ class ScoringMode(StrEnum):
 class Verdict(StrEnum):
     """What the passages say about an answer sentence.
 
-    Raw verdicts are two thresholds on RePASs' maxima; `ragqa.scoring.verdicts` judges by rules and never says
-    ``DISPUTED``.
+    A raw verdict compares the two RePASs maxima with a threshold. `ragqa.scoring.verdicts` judges by rules and never
+    gives ``DISPUTED``.
     """
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
     CONTRADICTED = "contradicted"
     DISPUTED = "contradicted and supported"  # raw: both maxima reach the threshold
-    DISAGREEING = "sources disagree"  # one source says it, another speaks of the same thing and says otherwise
-    NONE = "no verdict"  # a language that the model cannot read
+    DISAGREEING = "sources disagree"  # one source supports it, another on the same subject contradicts it
+    NONE = "no verdict"  # the sentence is in a language that the model cannot read
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class SentenceScore:
-    """One answer sentence against every source sentence.
+    """One answer sentence compared with every source sentence.
 
-    ``entailment`` and ``contradiction`` are the maxima over the source sentences, in [0, 1]; the two premises are the
-    source sentences that reached them (the first one at a tie), None only where there is no source sentence.
+    ``entailment`` and ``contradiction`` are the maxima over the source sentences, in [0, 1]. The two premises are the
+    source sentences with these maxima (the first at a tie); None only if there is no source sentence.
     """
 
     index: int
@@ -77,7 +77,7 @@ class ObligationScore:
     """One obligation of the passages and the answer sentence that covers it best.
 
     ``best`` is the highest P(entailment | premise = answer sentence, hypothesis = obligation) among the answer
-    sentences that the mode looks at, ``answer_index`` that sentence (None: there was none to look at).
+    sentences that the scoring mode considers, and ``answer_index`` is that sentence (None if it considers none).
     """
 
     index: int
@@ -91,9 +91,9 @@ class ObligationScore:
 
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
-    """What a language model said of a verdict: None, and in ``reason`` why, where it gave no opinion.
+    """The verdict of a language model on an answer sentence; None if it gave none, and ``reason`` says why.
 
-    ``cited`` are the source sentences that it named; ``tokens`` were sent and written, 0 where nobody counted.
+    ``cited`` are the source sentences that it named. ``tokens`` counts sent and written tokens, 0 if not counted.
     """
 
     model: str
@@ -106,36 +106,37 @@ class SecondOpinion:
 
 @dataclass(frozen=True, slots=True)
 class SentenceVerdict:
-    """What `ragqa.scoring.verdicts` says of one answer sentence; beside RePASs, never part of it.
+    """The verdict of `ragqa.scoring.verdicts` on one answer sentence; beside RePASs, never part of it.
 
-    Positions are of the breakdown's ``premises``, the deciding one first. ``said`` are the deciding words of the
-    sentence (offsets in its own text), ``found`` those of the deciding premise: that which contradicts, where one does.
-    ``doubted`` are premises whose raw P(entailment) or P(contradiction) reaches the threshold and is not believed.
+    ``supporting``, ``contradicting`` and ``doubted`` are positions in the breakdown's ``premises``; the deciding one
+    comes first. ``said`` are the deciding words of the sentence (offsets in its own text), ``found`` those of the
+    deciding premise, which is a contradicting one if there is one. ``doubted`` are premises whose raw P(entailment) or
+    P(contradiction) reaches the threshold but is rejected by the rules.
     """
 
     index: int
     verdict: Verdict
     reason: str  # one sentence, for the reader
-    rule: str  # a short name of what decided: quotation, entailment, number, …
+    rule: str  # short name of the deciding rule: quotation, entailment, number, …
     supporting: tuple[int, ...] = ()
     contradicting: tuple[int, ...] = ()
     doubted: tuple[int, ...] = ()
     said: tuple[Span, ...] = ()
     found: tuple[Span, ...] = ()
     quoted: bool = False  # word for word from a source sentence; ``verdict`` is then supported, or sources disagree
-    probability: float | None = None  # calibrated, of the verdict; None where a rule decided, and in older records
-    unsure: bool = False  # the probability is near the line
-    evidence: str = ""  # the words of the source that were read and decided
-    second: SecondOpinion | None = None  # where a language model was asked
+    probability: float | None = None  # calibrated probability of the verdict; None if a rule decided or in old records
+    unsure: bool = False  # the probability is near the decision threshold
+    evidence: str = ""  # the words of the source that decided
+    second: SecondOpinion | None = None  # None if no language model was asked
 
     @property
     def deciding(self) -> int | None:
-        """The position of the premise whose words ``found`` are; None where no premise decided."""
+        """The position of the premise that contains ``found``; None if no premise decided."""
         return next(iter((*self.contradicting, *self.supporting)), None)
 
 
 class Cover(StrEnum):
-    """Whether the answer tells of an obligation."""
+    """How far the answer covers an obligation."""
 
     COVERED = "covered"
     IN_PART = "covered in part"
@@ -155,12 +156,12 @@ class Strength(StrEnum):
 
     @property
     def binds(self) -> bool:
-        """Whether somebody has a duty by it."""
+        """Whether it puts a duty on somebody."""
         return self in (Strength.MUST, Strength.MUST_NOT, Strength.MAY_ONLY)
 
     @property
     def is_listed(self) -> bool:
-        """Whether it belongs among obligations: what binds, and recommendations, which are named so."""
+        """Whether it is listed with the obligations: duties, and recommendations, which are labelled as such."""
         return self.binds or self is Strength.SHOULD
 
 
@@ -168,10 +169,10 @@ class Strength(StrEnum):
 class ObligationVerdict:
     """The verdict on one obligation of RePASs.
 
-    ``missing`` are the obligation's words that the answer lacks, or that it says otherwise where it is in conflict.
-    ``answer_index`` is the answer sentence that covers it or a part of it, None where none does. ``strength`` says
-    whether it binds at all (`listed_obligations`); None in older records. ``probability`` is given where policies are
-    read: the verifier's P(contradiction) of a conflict, else its P(entailment), in [0, 1].
+    ``missing`` are the obligation's words that the answer lacks or, in a conflict, contradicts. ``answer_index`` is the
+    answer sentence that covers the obligation or a part of it, None if no sentence does. ``strength`` says whether the
+    obligation binds anybody (`listed_obligations`); None in older records. ``probability`` is given when policies are
+    checked: the verifier's P(contradiction) for a conflict, else its P(entailment), in [0, 1].
     """
 
     index: int
@@ -187,24 +188,24 @@ class ObligationVerdict:
 def listed_obligations(
     scores: Sequence[ObligationScore], verdicts: Sequence[ObligationVerdict]
 ) -> tuple[ObligationScore, ...]:
-    """RePASs' obligations without those that, by the verdict on them, bind nobody; all where there are no verdicts."""
+    """The RePASs obligations except those that bind nobody by their verdict; all if there are no verdicts."""
     strengths = {one.index: one.strength for one in verdicts}
     found = ((score, strengths.get(score.index)) for score in scores)
     return tuple(score for score, strength in found if strength is None or strength.is_listed)
 
 
 class CitationStatus(StrEnum):
-    """What the check of a sentence's citations came to; see `ragqa.scoring.repass.attribution`."""
+    """The result of checking a sentence's citations; see `ragqa.scoring.repass.attribution`."""
 
-    CONFIRMED = "confirmed"  # every passage it cites supports it
-    CORRECTED = "corrected"  # those that do take the place of what was written
-    REMOVED = "removed"  # it cites passages, and none of all supports it
-    ADDED = "added"  # it cited nothing, and a passage supports it
-    MISSING = "missing"  # it cites nothing, and none supports it
+    CONFIRMED = "confirmed"  # every cited passage supports the sentence
+    CORRECTED = "corrected"  # the written citations were replaced by the passages that support the sentence
+    REMOVED = "removed"  # the sentence had citations, but no kept passage supports it
+    ADDED = "added"  # the sentence had no citation, but a passage supports it
+    MISSING = "missing"  # the sentence had no citation, and no passage supports it
 
     @classmethod
     def _missing_(cls, value: object) -> CitationStatus | None:
-        return cls.CONFIRMED if value == "kept" else None  # as records of version 0.1.0 have it
+        return cls.CONFIRMED if value == "kept" else None  # the value in records of version 0.1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +222,10 @@ class PassageSupport:
 
 @dataclass(frozen=True, slots=True)
 class CitationCheck:
-    """What answer sentence ``index`` cites as it was written, and what it may cite. Numbers from 1, ascending.
+    """The written and the verified citations of answer sentence ``index``: passage numbers from 1, ascending.
 
-    ``verified`` is empty where no passage supports the sentence. ``support`` holds every passage that was written or
-    supports it, by number.
+    ``verified`` is empty if no passage supports the sentence. ``support`` has every passage that the sentence cites or
+    that supports it, by number.
     """
 
     index: int
@@ -236,7 +237,7 @@ class CitationCheck:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How well one obligation is covered: the highest P(entailment), in [0, 1], and whether that is enough."""
+    """The coverage of one obligation: the highest P(entailment), in [0, 1], and whether it reaches the threshold."""
 
     best: float
     covered: bool
@@ -244,7 +245,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class RePASs:
-    """The three parts, each in [0, 1]. In mode ``script`` they are rounded to 5 decimals, as the script does."""
+    """The three parts, each in [0, 1]. In mode ``script`` they are rounded to 5 decimals, as in the script."""
 
     entailment: float
     contradiction: float
@@ -258,7 +259,7 @@ class RePASs:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """A RePASs breakdown in one mode: every number and the pair of sentences that caused it.
+    """A RePASs breakdown in one mode: every number and the sentence pair behind it.
 
     The matrices have shape (n_source_sentences, n_answer_sentences): rows follow ``premises``, columns ``sentences``.
     """
@@ -283,4 +284,4 @@ class Breakdown:
     verdicts: tuple[SentenceVerdict, ...] = ()  # one per sentence; () in records before the rules of verdicts
     obligation_verdicts: tuple[ObligationVerdict, ...] = ()  # one per obligation; likewise
     verdict_rules: str = ""  # version of the rules of `ragqa.scoring.verdicts`
-    verdict_model: ModelInfo | None = None  # reads what verdicts rest on; None in older records: the entailment model
+    verdict_model: ModelInfo | None = None  # the NLI model of the verdicts; None in older records: the entailment model

@@ -1,4 +1,4 @@
-"""A generator that yields as it works and returns a result: drained in one place."""
+"""Helpers for generators that yield events while they work and return a result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Shown = TypeVar("Shown")
 def mapped(
     stream: Generator[Yielded, Any, Returned], each: Callable[[Yielded], Shown]
 ) -> Generator[Shown, None, Returned]:
-    """Yields what ``each`` makes of every yielded value, and returns what the generator returns."""
+    """Yields ``each(value)`` for every value of the generator, and returns the generator's result."""
     while True:
         try:
             value = next(stream)
@@ -24,7 +24,7 @@ def mapped(
 
 
 def returned(stream: Generator[Yielded, Any, Returned], each: Callable[[Yielded], object] | None = None) -> Returned:
-    """What the generator returns, after all that it yields; ``each`` is called with every yielded value, in order."""
+    """The generator's result, after it is exhausted; ``each`` is called with every yielded value, in order."""
     while True:
         try:
             value = next(stream)

@@ -1,6 +1,6 @@
-"""Folders of PDF, Word, HTML, Excel and CSV files, of text, and ZIP archives of these -> passages.
+"""Reads passages from folders of PDF, Word, HTML, Excel, CSV and text files, and from ZIP archives of these.
 
-What cannot be read is left out with one line each in ``messages``; the rest is indexed.
+A file that cannot be read is left out, with one line in ``messages``; the rest is indexed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = [
     "spread",
 ]
 
-_LONGEST_NAME: Final = 40  # letters of a file's name in a summary
-VERSION: Final = 11  # of parsers and cutting: an index being built with another one starts anew
+_LONGEST_NAME: Final = 40  # characters of a file's name in a summary
+VERSION: Final = 11  # raise it when parsers or passages change: a build with another version starts over
 
 SHOWN: Final = 5  # documents named in one line
 
@@ -48,7 +48,7 @@ class DocumentFormat:
     kinds: frozenset[str]
 
     def files(self, source: Path) -> Sequence[Path]:
-        """The files that would be read, sorted by path; a folder ``X_files`` beside a saved page ``X.html`` is not."""
+        """The files that would be read, sorted by path, without the folder ``X_files`` of a saved page ``X.html``."""
         wanted = {suffix for suffix, kind in SUFFIXES.items() if kind in self.kinds}
         found = files_below(source, wanted)
         pages = {path.with_suffix("") for path in found if kind_of(path.name) == "HTML"}
@@ -56,7 +56,7 @@ class DocumentFormat:
         return tuple(path for path in found if not beside.intersection(path.parents))
 
     def stream(self, source: Path, chunk_max_tokens: int) -> DocumentStream:
-        """The passages, read as they are asked for. Raises CorpusError where there is no such file, ConfigError."""
+        """A lazy stream of the passages. Raises CorpusError if there is no such file, and ConfigError."""
         check_max_tokens(chunk_max_tokens)
         kinds = self.kinds | {"ZIP"} | ({"text"} if self.name == "documents" else set())
         files = DocumentFormat(self.name, self.LABEL, kinds).files(source)
@@ -73,8 +73,8 @@ class DocumentFormat:
 class DocumentStream:
     """A `ragqa.corpus.streams.PassageStream`; an article is a file, or a member of an archive.
 
-    ``messages`` are lines about files left out and about what to know of others; who shows one takes it out.
-    ``progress`` is how many files of how many have been read.
+    ``messages`` are lines about files that were left out, and warnings about other files; the code that shows a message
+    removes it. ``progress`` is the number of files read and the total.
     """
 
     source: Path
@@ -84,9 +84,9 @@ class DocumentStream:
     max_tokens: int
     messages: deque[str] = field(default_factory=deque)
     progress: tuple[int, int] = (0, 1)
-    unnumbered: list[str] = field(default_factory=list)  # documents without a number in them
+    unnumbered: list[str] = field(default_factory=list)  # documents without any number
     left_out: Counter[str] = field(default_factory=Counter)
-    warnings: dict[str, list[str]] = field(default_factory=dict)  # by their words without numbers: with names
+    warnings: dict[str, list[str]] = field(default_factory=dict)  # warnings with file names, by words without numbers
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class DocumentStream:
         self.messages.extend(self._summary())
 
     def _summary(self) -> Iterator[str]:
-        """A line each on what was left out, and on documents whose rules may not have been seen."""
+        """The lines on left-out text and on documents whose rules may not have been recognised."""
         for alike in self.warnings.values():
             yield alike[0] if len(alike) == 1 else f"{alike[0]} (and {len(alike) - 1:,} documents more like this)"
         if self.left_out:
@@ -126,7 +126,7 @@ class DocumentStream:
             yield f"{len(self.unnumbered):,} documents without any number, look whether they hold rules: {shown}"
 
     def _members(self, reader: Reader, path: Path, name: str) -> tuple[str, ...]:
-        """The empty name for a file that is no archive."""
+        """The members of an archive that are read; one empty name for a file that is not an archive."""
         if kind_of(path.name) != "ZIP":
             return ("",)
         try:
@@ -160,7 +160,7 @@ class DocumentStream:
         return reading.passages
 
     def _warn(self, name: str, warning: str) -> None:
-        """Keeps it for the summary, one line of those that differ in their numbers only."""
+        """Keeps a warning for the summary, where warnings that differ only in numbers become one line."""
         self.warnings.setdefault(re.sub(r"\d[\d,]*|:.*", "", warning), []).append(f"{name}: {warning}")
 
     def _named(self, path: Path) -> str:
@@ -169,28 +169,28 @@ class DocumentStream:
 
 
 def _short(name: str) -> str:
-    """The name, its middle left out where it is long: a summary of a whole corpus has few lines."""
+    """The name; the middle of a long name is left out, to keep the summary of a corpus short."""
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 2]}…{name[-_LONGEST_NAME // 2 :]}"
 
 
 def pages_beside(path: Path, paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Some of the web pages in this one's folder, spread over all: what they share is no text of any."""
+    """Some of the web pages in this page's folder, evenly spread: text that they share belongs to the site."""
     return spread([other for other in paths if other.parent == path.parent and kind_of(other.name) == "HTML"])
 
 
 def spread(pages: Sequence[Path]) -> tuple[Path, ...]:
-    """So many of several pages as are compared, spread over all; none of one."""
+    """The pages to compare, evenly spread over several pages; () for a single page."""
     return tuple(pages[:: max(1, -(-len(pages) // PAGES))]) if len(pages) > 1 else ()
 
 
 def _is_clutter(member: str) -> bool:
-    """Whether an archive's member is what systems add to it."""
+    """Whether an archive's member was added by an operating system."""
     parts = PurePosixPath(member).parts
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 def _left_out(source: Path) -> Iterator[str]:
-    """A line on each document of a kind that is not read."""
+    """A line for each document of a kind that is not supported."""
     if source.is_dir():
         for folder, _, names in sorted(os.walk(source)):
             for name in sorted(names):

@@ -1,8 +1,9 @@
-"""Sheets that list what has an identifier, a control or a requirement a row: each row becomes a unit named by it.
+"""Reads sheets that list controls or requirements, one a row, with identifiers: each row becomes a unit of that name.
 
-The identifier is a cell of its own ("AC-2(1)"), stands before a text ("GV.OC-01: …") or in brackets behind a name
-("Organizational Context (GV.OC): …"). The first running text of a row is the unit's, each further one is named by its
-column, and so is each line of a cell that begins with a mark of its own ("Ex1: …"). A short cell names the row.
+The identifier is a cell of its own ("AC-2(1)"), comes before a text ("GV.OC-01: …") or in brackets after a name
+("Organizational Context (GV.OC): …"). The first running text of a row is the text of the unit. Each further text is a
+unit named by its column, or by its mark if the lines of its cell begin with marks ("Ex1: …"). A short cell names the
+row.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from typing import Final
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.model import Block, Kind
 
-ID: Final = "id"  # the style of such a number
+ID: Final = "id"  # the style of these numbers
 _ID = r"[A-Z][A-Za-z]{0,7}(?:[.-]?[A-Z0-9][A-Za-z0-9]{0,5}){0,4}(?:\(\w{1,4}\))*"
 _ALONE: Final = re.compile(rf"(?=.*\d)({_ID}|\d+(?:\.\d+)+)\.?$")
 _BEFORE: Final = re.compile(rf"(?=\S*\d)({_ID})(?:: | [–—-] )(?=\S)")
 _BEHIND: Final = re.compile(rf"[^():]{{2,80}} \(({_ID})\)(?:: ?|$)")
 _MARK: Final = re.compile(r"(\w{1,8}\d{1,3}): ")
-_RUNNING: Final = 6  # words of a column's usual cell, from which it is running text
-_LONG: Final = 15
-_MOST: Final = 0.8  # of a column's filled cells that have an identifier
+_RUNNING: Final = 6  # median words of a column's cells from which it may be running text
+_LONG: Final = 15  # ... and from which it always is
+_MOST: Final = 0.8  # share of a column's filled cells that must have an identifier
 _LEAST: Final = 3
 
 Row = Sequence[str]  # cells with their lines
@@ -32,7 +33,7 @@ Row = Sequence[str]  # cells with their lines
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the columns of a sheet hold: identifiers, running text; the rest is short. ``names`` are their heads."""
+    """The columns of a sheet with identifiers and with running text; other columns are short. ``names`` are heads."""
 
     ids: tuple[int, ...]
     running: tuple[int, ...]
@@ -41,7 +42,7 @@ class Columns:
 
 
 def columns_of(rows: Sequence[Row]) -> Columns | None:
-    """The columns of a sheet that lists what has identifiers; None for another one."""
+    """The columns of a sheet that lists items with identifiers; None for another sheet."""
     width = max(map(len, rows), default=0)
     filled = [[row[n] for row in rows if n < len(row) and row[n].strip()] for n in range(width)]
     ids = tuple(n for n, cells in enumerate(filled) if _has_ids(cells))
@@ -58,7 +59,7 @@ def columns_of(rows: Sequence[Row]) -> Columns | None:
 
 
 def blocks_of(rows: Sequence[Row], columns: Columns, place: str) -> Iterator[Block]:
-    """The blocks of a sheet, rows counted from 1; those of the kind ``version`` are heads of its columns."""
+    """The blocks of a sheet, with rows counted from 1. Heads of columns get the kind ``version``."""
     held = ""
     heads = {tuple(row) for row in rows[: columns.first]}
     for number, row in enumerate(rows, start=1):
@@ -97,7 +98,7 @@ def _lines(cell: str) -> list[str]:
 
 
 def _further(lines: Sequence[str], above: str, name: str, where: str) -> Iterator[Block]:
-    """A further text of a row, named by its column; each line by its mark where all have one."""
+    """A further text of a row, named by its column; if all lines have marks, each is named by its mark."""
     marks = [found[1] for line in lines if (found := _MARK.match(line))]
     if len(lines) == len(set(marks)):
         yield from (
@@ -109,7 +110,7 @@ def _further(lines: Sequence[str], above: str, name: str, where: str) -> Iterato
 
 
 def _is_running(cells: Sequence[str]) -> bool:
-    """Whether a column's cells are sentences or lists, and no names."""
+    """Whether a column's cells are sentences or lists, and not names."""
     usual = statistics.median(len(cell.split()) for cell in cells) if cells else 0
     said = sum(cell.rstrip().endswith((".", ";", "]")) or "\n" in cell.strip() for cell in cells)
     return usual >= _LONG or (usual >= _RUNNING and said * 2 >= len(cells))
@@ -136,7 +137,7 @@ def _is_alone(cell: str) -> bool:
 
 
 def _parted(cell: str) -> tuple[str, str, str]:
-    """Identifier, name and text of a cell; what stands behind an identifier is text with it, as printed."""
+    """The identifier, name and text of a cell; text after an identifier includes it, as printed."""
     text = clean_line(cell)
     if _is_alone(cell):
         return _id_of(cell), "", ""

@@ -1,6 +1,7 @@
-"""What the process that reads untrusted files may not do, from the moment it says so.
+"""Confines the process that reads untrusted files.
 
-It needs no network, no other program and no secret. A parser that is made to run somebody's code should find none.
+It needs no network, no other program and no secret. If a file makes a parser run foreign code, this code should have
+access to none of them.
 """
 
 from __future__ import annotations
@@ -30,36 +31,36 @@ _REFUSED: Final = {  # socket, socketpair, connect, bind, execve, execveat, ptra
     "aarch64": (0xC00000B7, (198, 199, 203, 200, 221, 281, 117, 425)),
 }
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2  # prctl.h, seccomp.h
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # of the Berkeley packet filter
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of the Berkeley packet filter
 _ALLOW, _NOT_PERMITTED = 0x7FFF0000, 0x00050001
 
 
 def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Of ours what the process needs: no key, no token, no address."""
+    """The environment variables that the process needs: without keys, tokens and addresses."""
     env = os.environ if environ is None else environ
     return {name: env[name] for name in KEPT if name in env}
 
 
 def confine(max_memory: int, max_file: int) -> bool:
-    """No more than this memory and this in a file, no socket, no program. Whether the system holds to the latter."""
+    """Limits memory and file size in bytes, and forbids sockets and programs; returns whether it can forbid them."""
     for limit, most in ((resource.RLIMIT_AS, max_memory), (resource.RLIMIT_FSIZE, max_file)):
         resource.setrlimit(limit, (most, most))
     return _filtered()
 
 
 def limit_processor(seconds: float) -> None:
-    """So much of the processor's time from now on; the system ends a process that takes more."""
+    """Limits the processor time from now on; the system kills a process that takes more."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + seconds) + 1, hard))
 
 
 def _filtered() -> bool:
-    """Has Linux answer these system calls with "not permitted", for this process and whatever it may become."""
+    """Makes Linux refuse these system calls for this process and its children; returns whether that worked."""
     if not sys.platform.startswith("linux") or platform.machine() not in _REFUSED:
         return False
     architecture, numbers = _REFUSED[platform.machine()]
-    end = len(numbers) + 1  # steps from the first comparison to the refusal
+    end = len(numbers) + 1  # instructions from the first comparison to the refusal
     steps = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 0, end + 2, architecture),

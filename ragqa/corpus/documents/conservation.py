@@ -1,4 +1,4 @@
-"""Nothing is lost: each word that a plain second reading of a file finds is in a passage or was left out by name."""
+"""Checks that no text is lost: each word that a plain second reading finds is in a passage or was left out by name."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ragqa.corpus.documents.model import Parsed, UnreadableError, words_of
 from ragqa.types import Passage
 
 _SHOWN: Final = 8
-_MOST: Final = 0.01  # of a file's words may be lost, and said to be; and so many in any case
-_FEW: Final = 20
+_MOST: Final = 0.01  # share of a file's words that may be lost with only a warning
+_FEW: Final = 20  # number of words that may be lost with only a warning
 
 
 def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
-    """Words that are missing, with how often: first between the file and its blocks, then between them and passages.
+    """The lost words with their counts: those that are in the file but no block, and those in a block but no passage.
 
-    A heading may stand in the section of what is below it, and a number in that of its passage. Words that two readings
-    only part in other places ("shall not", "shallnot", "S H A L L") are none.
+    A heading may be in the section of the text below it, and a number in the number of its passage. Words that the two
+    readings only split differently ("shall not", "shallnot", "S H A L L") are not lost.
     """
     named = {"heading", "version"}
     said = Counter(words_of("\n".join(block.text for block in parsed.blocks if block.kind not in named)))
@@ -30,7 +30,7 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     there = Counter(parsed.words)
     lost, more = there - kept, kept - there
     joined = " ".join(word for word in more if word not in there)
-    for word in more.elements():  # one that is set wide is letters to the plain reading: all of them, or none
+    for word in more.elements():  # a word set wide is single letters in the plain reading: match all of them or none
         if len(word) > 1 and (letters := Counter(word)) <= lost:
             lost -= letters
     lost = Counter(
@@ -44,12 +44,12 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
 
 
 def _is_parted(word: str, words: Counter[str]) -> bool:
-    """Whether the word stands there as two."""
+    """Whether the word occurs as two words."""
     return any(word[:n] in words and word[n:] in words for n in range(1, len(word)))
 
 
 def check_words(parsed: Parsed, passages: Iterable[Passage]) -> None:
-    """Warns of words that are lost. Raises UnreadableError where they are more than a few: the reading is wrong."""
+    """Warns of lost words. Raises UnreadableError if they are more than a few, as the reading is then wrong."""
     lost = lost_words(parsed, passages)
     if not lost:
         return

@@ -1,4 +1,4 @@
-"""What the numbers of a whole document show: words that number its parts, lists that begin anew, numbers in doubt."""
+"""Analyses the numbers of a whole document: words that number its parts, restarted lists and doubtful numbers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
-MARKED: Final = 3  # headings that a source marks as such, or parts that a word numbers: it does so for all then
+MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 
 
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, numbers that texts begin with told from them where they count on: "1 Keepers …", "[2] Boats …"."""
+    """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] Boats …"."""
     blocks = list(blocks)
     run: list[int] = []
     numbered: set[int] = set()
@@ -49,16 +49,16 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
-    """Words that number parts as "Article" does, in any language, and the style of each.
+    """The words that number parts like "Article" does, in any language, and the style of each.
 
-    Their numbers rise, or begin anew. They stand alone with their number, or in headings that the source marks, or that
-    are most of what looks like them, which captions of figures are not; words of parts and letters also before a
-    sentence, others before a title in capitals.
+    Their numbers rise or restart. Such a word and its number are alone, or in a heading that the source marks, or in
+    most headings of the same look, unlike captions of figures. Known words of parts and single letters may also come
+    before a sentence, other words before a title in capitals.
     """
     looks = Counter(block.level for block in blocks if block.kind == "heading" and not _is_marked(block))
     unmarked = Counter[tuple[str, int]]()
     by_word: dict[str, list[tuple[int, Value]]] = {}
-    tables = Counter[str]()  # that the word's headings stand over: it numbers those
+    tables = Counter[str]()  # how many headings with the word are above a table: such a word numbers tables
     for block, after in zip_longest(blocks, blocks[1:]):
         if found := counted(block):
             word = re.split(r"[\W\d]", found[0].printed)[0]
@@ -81,12 +81,12 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
 
 
 def _is_marked(block: Block) -> bool:
-    """Whether a heading's source says that it is one and how high, not its look."""
+    """Whether the source itself, and not only the look, marks a heading and its level."""
     return 0 < block.level < BOLD_LEVEL and not block.place.startswith("page=")
 
 
 def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step, str] | None:
-    """The number that a word before it makes of a block, and the text behind; None where it may be a sentence's."""
+    """The step of a block that begins with a word and a number, and the text after it; None if it may be a sentence."""
     found = _COUNTED.match(block.text)
     word = found[1].strip(" .") if found else ""
     if not found or block.label or (styles and word not in styles):
@@ -101,7 +101,7 @@ def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step
 
 
 def whole_value(unit: Unit) -> Value:
-    """A unit's value as the beginning of dotted numbers: of "4.", "4.0" and "Principle 4" (4, ""), of "D." (0, "D")."""
+    """A unit's value as a prefix of dotted numbers: (4, "") for "4.", "4.0" and "Principle 4", (0, "D") for "D."."""
     if unit.style == DOTTED and unit.is_heading and unit.value[-1] == (0, ""):
         return unit.value[:-1]
     own_word = unit.style in RANKS and unit.label.split()[0].lower() not in RANKS
@@ -111,7 +111,7 @@ def whole_value(unit: Unit) -> Value:
 
 
 def number_under(step: Step, parent: Unit) -> str:
-    """The whole number of a step below this unit; that of the unit where the step prints none."""
+    """The full number of a step below this unit; the number of the unit if the step prints none."""
     if not step.printed:
         return parent.number
     if step.style == ID:
@@ -128,9 +128,9 @@ def number_under(step: Step, parent: Unit) -> str:
 
 
 def tell_apart(unit: Unit) -> None:
-    """Names lists that begin anew below one unit by what announces each: the longest word that no other one has.
+    """Adds a name to the numbers of several lists below one unit: the longest word that only its lead-in has.
 
-    Not those in brackets: "1.2(1)" is cited as it is.
+    Lists in brackets get no name, as "1.2(1)" is cited without one.
     """
     lists: list[tuple[str, list[Unit]]] = []
     said = ""
@@ -140,7 +140,7 @@ def tell_apart(unit: Unit) -> None:
             said = last.text if last.kind == "heading" or last.text.endswith(":") else ""
         elif part.style not in {*RANKS, ID, GUIDANCE, DOTTED} and not part.style.startswith(
             "("
-        ):  # "(1)" is cited as it is
+        ):  # "(1)" is cited without a name
             before = lists[-1][1][-1] if lists else None
             if before is None or (before.style == part.style and opens(part.value) and said):
                 lists.append((said, []))
@@ -158,7 +158,7 @@ def tell_apart(unit: Unit) -> None:
 
 
 def _renumber(unit: Unit, place: int, name: str) -> None:
-    """Sets a word into a unit's number and into those below it, behind so many letters."""
+    """Inserts a word into the numbers of a unit and the units below it, after ``place`` characters."""
     before = unit.number[:place]
     for one in (unit, *unit.walk()):
         if one.number.startswith(before):
@@ -166,7 +166,7 @@ def _renumber(unit: Unit, place: int, name: str) -> None:
 
 
 def doubtful(root: Unit) -> list[str]:
-    """Numbers that stand twice in one place or fall, no heading between: siblings in order have none."""
+    """The numbers that repeat or fall among siblings without a heading between them."""
     found = []
     for unit in (root, *root.walk()):
         last: dict[tuple[str, str, object, bool], Unit] = {}

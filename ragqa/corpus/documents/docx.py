@@ -1,6 +1,6 @@
-"""Word documents: python-docx opens the package, the body is read from its XML, so that nothing visible is lost.
+"""Reads Word documents: python-docx opens the package, and the body is read from its XML to lose no visible text.
 
-python-docx itself passes over insertions and content controls, prints hidden text and knows no list numbers.
+python-docx itself skips insertions and content controls, returns hidden text and does not know list numbers.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _SKIPPED: Final = frozenset(
 _WRAPPERS: Final = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote"}
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_MAX_STYLES: Final = 20  # styles based on one another
+_MAX_STYLES: Final = 20  # in a chain of styles that are based on each other
 
 
 def parse_docx(path: Path) -> Parsed:
-    """Paragraphs with the numbers Word prints, tables and footnotes. Raises UnreadableError."""
+    """The paragraphs, with the numbers that Word prints, the tables and the footnotes. Raises UnreadableError."""
     from docx import Document
     from docx.opc.exceptions import PackageNotFoundError
     from lxml import etree
@@ -69,7 +69,7 @@ def parse_docx(path: Path) -> Parsed:
 
 
 class _Reading:
-    """One pass over a document's body; paragraphs are counted from 1, those of tables too."""
+    """One pass over a document's body. Paragraphs are counted from 1, including those in tables."""
 
     def __init__(self, document: Any, numbering: Numbering) -> None:  # noqa: ANN401 - docx.document.Document
         self.parsed = Parsed()
@@ -77,8 +77,8 @@ class _Reading:
         self._numbering = numbering
         self._styles = {style.get(f"{W}styleId"): style for style in document.styles.element.findall(f"{W}style")}
         self._n_paragraphs = 0
-        self._printed_numbers: dict[Any, str] = {}  # by paragraph: each counts once
-        self._notes: dict[tuple[str, str], Block] = {}  # by kind and id, until they are called
+        self._printed_numbers: dict[Any, str] = {}  # by paragraph, so that each counts once
+        self._notes: dict[tuple[str, str], Block] = {}  # notes by kind and id, until the text refers to them
         self._n_notes = dict.fromkeys(_NOTES.values(), 0)
 
     def read(self) -> None:
@@ -100,7 +100,7 @@ class _Reading:
             self.parsed.add(note)
 
     def read_notes(self, root: Any, tag: str) -> None:  # noqa: ANN401
-        """Keeps the footnotes for where they are called; their separators are none."""
+        """Keeps the footnotes, without separators, until the text refers to them."""
         for note in root.findall(f"{W}{tag}"):
             if note.get(f"{W}type") is None:
                 text = clean_line(" ".join(_text(paragraph) for paragraph in note.iter(f"{W}p")))
@@ -109,7 +109,7 @@ class _Reading:
                 self.parsed.words += words_of(_raw(note))
 
     def _called(self, element: Any) -> None:  # noqa: ANN401
-        """The notes that this text calls, numbered as Word prints them."""
+        """Adds the notes that this text refers to, numbered as Word prints them."""
         for tag in self._n_notes:
             for mark in element.iter(f"{W}{tag}Reference"):
                 if note := self._notes.pop((tag, mark.get(f"{W}id") or ""), None):
@@ -142,7 +142,7 @@ class _Reading:
         self._called(paragraph)
 
     def _chain(self, style: str) -> list[Any]:
-        """The style and those it is based on."""
+        """The style and the styles that it is based on."""
         found: list[Any] = []
         while style in self._styles and len(found) < _MAX_STYLES:
             found.append(self._styles[style])
@@ -150,7 +150,7 @@ class _Reading:
         return found
 
     def _level(self, paragraph: Any, chain: list[Any], names: list[str]) -> int | None:  # noqa: ANN401
-        """1 to 9 of a heading, 0 of the document's title, None of anything else."""
+        """The level of a heading, 1 to 9; 0 for the document's title, None for other paragraphs."""
         if "title" in names:
             return 0
         for found in (paragraph, *chain):
@@ -164,7 +164,7 @@ class _Reading:
         return None
 
     def _is_bold(self, paragraph: Any, chain: list[Any], text: str) -> bool:  # noqa: ANN401
-        """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
+        """Whether the paragraph is a few bold words and no sentence, which is a heading without a level."""
         if len(text.split()) > MAX_BOLD_WORDS or not any(map(str.isalpha, text)) or text.endswith((".", ";", ":", ",")):
             return False
         runs = [run for run in _children(paragraph) if run.tag == f"{W}r" and _text(run).strip()]
@@ -172,7 +172,7 @@ class _Reading:
         return bool(runs) and all(_is_on(run, "b", otherwise=usual) for run in runs)
 
     def _number(self, paragraph: Any, chain: list[Any]) -> tuple[str, float, float]:  # noqa: ANN401
-        """The automatic number, where the text begins and where the number does, in points."""
+        """The automatic number, and the left edges of the text and the number, in points."""
         number_id, place = None, None
         for found in (paragraph, *chain):
             number = found.find(f"{W}pPr/{W}numPr")
@@ -197,7 +197,7 @@ class _Reading:
         return self._printed_numbers[paragraph], max(left, OUTERMOST), max(margin, 0.0)
 
     def _is_gone(self, paragraph: Any) -> bool:  # noqa: ANN401
-        """Whether a tracked change takes the paragraph out, with its mark."""
+        """Whether a tracked change deletes the paragraph with its mark."""
         marks = (paragraph.find(f"{W}pPr/{W}rPr/{W}{name}") is not None for name in ("del", "moveFrom"))
         return any(marks) and not _text(paragraph).strip()
 
@@ -218,7 +218,7 @@ class _Reading:
         self.parsed.add(Block(table_text(texts), "table", place=f"paragraph={first}"))
 
     def _cells(self, rows: list[list[Any]]) -> list[list[str]]:
-        """The cells' words with their numbers; one that goes on from the row above says what that one does."""
+        """The texts of the cells with numbers; a cell merged with the one above has the same text."""
         texts: list[list[str]] = []
         above: dict[int, str] = {}  # by column of the grid
         for row in rows:
@@ -235,12 +235,12 @@ class _Reading:
         return texts
 
     def _printed(self, paragraph: Any) -> str:  # noqa: ANN401
-        """A paragraph's words behind its number."""
+        """The number and the words of a paragraph."""
         label = self._number(paragraph, self._chain(_of(paragraph, "pStyle") or ""))[0]
         return f"{'' if label in BULLETS else label} {_text(paragraph)}".strip()
 
     def _box(self, rows: list[list[Any]]) -> None:
-        """Text in a frame: a note where it begins with its name, as "Practice Note: …", else text as any other."""
+        """Adds text in a frame: a note if it begins with its name, such as "Practice Note: …", else ordinary text."""
         before = len(self.parsed.blocks)
         for [cell] in rows:
             for element in _children(cell):
@@ -255,7 +255,7 @@ class _Reading:
             self.parsed.blocks[before:] = [Block(text, "note", name[1], 0, 0.0, held[0].place), *notes]
 
     def _place_row(self, row: list[str], cells: list[Any]) -> None:
-        """A row that only sets a number beside its text: the number is the label of the first paragraph."""
+        """Adds a row that only places a number beside its text: the number is the label of the first paragraph."""
         self._n_paragraphs += sum(1 for _ in cells[0].iter(f"{W}p"))
         before = len(self.parsed.blocks)
         for element in _children(cells[1]):
@@ -274,7 +274,7 @@ def _is_contents(control: Any) -> bool:  # noqa: ANN401
 
 
 def _children(element: Any) -> Iterator[Any]:  # noqa: ANN401
-    """What stands below, content controls and accepted insertions opened; deletions and tables of contents left out."""
+    """The child elements, also inside content controls and insertions; without deletions and tables of contents."""
     for child in element:
         if child.tag in _WRAPPERS:
             if not _is_contents(child):
@@ -284,7 +284,7 @@ def _children(element: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _raw(body: Any) -> str:  # noqa: ANN401
-    """All words as they stand in the file, those of text boxes too; of a drawing kept twice, the newer one."""
+    """All words in the file, including text boxes; for a drawing that is stored twice, the newer version."""
     pieces = []
     for found in body.iter(f"{W}p", f"{W}t", f"{W}tab", f"{W}br", f"{W}noBreakHyphen"):
         if next(found.iterancestors(_FALLBACK), None) is None:
@@ -297,7 +297,7 @@ def _rows(table: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _text(element: Any) -> str:  # noqa: ANN401
-    """The words of a paragraph as they are printed: insertions in, deletions and hidden text out."""
+    """The words of a paragraph as printed: with insertions, without deletions and hidden text."""
     pieces = []
     for child in _children(element):
         if child.tag == f"{W}r":
@@ -318,7 +318,7 @@ def _is_hidden(run: Any) -> bool:  # noqa: ANN401
 
 
 def _is_on(element: Any, name: str, *, otherwise: bool = False) -> bool:  # noqa: ANN401
-    """Whether this property of characters is set; ``otherwise`` where nothing is said."""
+    """Whether this character property is set; ``otherwise`` if the element does not state it."""
     found = element.find(f"{W}rPr/{W}{name}")
     return otherwise if found is None else found.get(f"{W}val") not in {"0", "false"}
 

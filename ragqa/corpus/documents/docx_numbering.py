@@ -1,4 +1,4 @@
-"""The numbers that Word prints before paragraphs and does not store: counted again from the numbering part."""
+"""Recomputes the numbers that Word prints before paragraphs but does not store, from the numbering part of the file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ragqa.corpus.documents.labels import letters, roman
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _LEVELS: Final = 9
-BULLETS: Final = "•◦▪"  # by level, whatever the file's fonts draw
+BULLETS: Final = "•◦▪"  # by level, whatever symbols the file's fonts show
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of a list: how its number looks (``%1.%2``), where it starts, where its text is indented (points)."""
+    """One level of a list: the pattern of its number (``%1.%2``), its first number and its indent in points."""
 
     start: int = 1
     format: str = "decimal"
     text: str = ""
-    restart: int | None = None  # after which level (from 1) it starts anew; None: after any above; 0: never
+    restart: int | None = None  # the level (from 1) after which it restarts; None: after any level above; 0: never
     legal: bool = False  # numbers of other levels are shown as decimals
     indent: float = 0.0
-    hanging: float = 0.0  # so much further out stands the number
+    hanging: float = 0.0  # distance of the number to the left of the text
     style: str = ""
 
 
@@ -65,11 +65,11 @@ class Numbering:
                     self.by_style.setdefault(level.style, (number_id, place))
 
     def level(self, number_id: str, place: int) -> Level | None:
-        """What this level of this list looks like; None for no list."""
+        """The definition of this level of this list; None if there is no such list."""
         return self._levels[number_id][1].get(place) if number_id in self._levels else None
 
     def next(self, number_id: str, place: int) -> str:
-        """The number or bullet of the next paragraph of this list at this level; empty for unknown lists."""
+        """The number or bullet of the next paragraph at this level of this list; empty for unknown lists."""
         level = self.level(number_id, place)
         if level is None or not 0 <= place < _LEVELS:
             return ""
@@ -121,7 +121,7 @@ def _levels(root: Any) -> dict[int, Level]:  # noqa: ANN401
 
 
 def indent_of(element: Any, *names: str) -> float | None:  # noqa: ANN401
-    """How far in a paragraph, style or level stands, or what it says under these names, in points."""
+    """The indent of a paragraph, style or level, or the first of these values, in points; None if not stated."""
     found = element.find(f"{W}pPr/{W}ind")
     said = [found.get(f"{W}{name}") for name in names or ("left", "start")] if found is not None else []
     value = next(filter(None, said), "")

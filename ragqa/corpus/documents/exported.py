@@ -1,4 +1,4 @@
-"""What an export of a corpus says it holds: read in the process that reads untrusted files, every value checked."""
+"""Reads the description of an exported corpus in the process for untrusted files, and checks every value."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FILES: Final = "files/"
 MAX_DOCUMENTS: Final = 5_000
 _MAX_ABOUT: Final = 2**23
 _MAX_TEXT: Final = 2_000
-_MAX_RATIO: Final = 30  # unpacked to packed, of more than a file may have: text is packed so
+_MAX_RATIO: Final = 30  # of unpacked to packed size, for exports larger than one file may be; usual for text
 
 
 def exported(path: Path) -> dict[str, Any]:
-    """Title, description and ``documents``: id, member, version and when it was added. Raises UnreadableError."""
+    """Title, description and ``documents``, each with id, member, version and date added. Raises UnreadableError."""
     infos = {info.filename: info for info in members(path, most=MAX_DOCUMENTS * MAX_BYTES)}
     if ABOUT not in infos:
         refuse("an archive without it")
@@ -58,13 +58,13 @@ def _document(told: dict[str, Any]) -> tuple[str, str, int, str]:
 
 
 def _text(value: object) -> str:
-    """Raises UnreadableError for what is no text, is long, or cannot be written down (a lone surrogate)."""
+    """The value, if it is a text. Raises UnreadableError if it is not, is too long or has a lone surrogate."""
     if not isinstance(value, str) or len(value) > _MAX_TEXT or any("\ud800" <= letter <= "\udfff" for letter in value):
         refuse("one with other values")
     return value
 
 
 def refuse(found: str) -> NoReturn:
-    """Raises UnreadableError that says what was found in the place of an export."""
+    """Raises UnreadableError that says what was found instead of an export."""
     msg = f"expected an export of a corpus, a ZIP archive with {ABOUT}, found {found}; export it again"
     raise UnreadableError(msg)

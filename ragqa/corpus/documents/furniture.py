@@ -1,9 +1,9 @@
-"""What of a web page is its site's and not its document's: learned from structure and repetition, by no list of words.
+"""Finds the furniture of a web page, which belongs to its site and not to the document, without a word list.
 
-A zone is where a text stands: the tags and classes around it, up to two that have a class. Zones that hold links and
-little else are lists of links; zones whose few short texts come back on page after page are banners and controls. A
-heading over nothing else goes with it. Numbers and names at a text's end do not count: "version of 1.2" is "version
-of 3.4". What carries a number of its own is never furniture.
+A zone is the place of a text: the innermost two elements around it that have a class. A zone with mostly links is a
+list of links. A zone whose few short texts recur on other pages is a banner or control. A heading above only furniture
+is furniture too. Numbers are ignored when texts are compared: "version of 1.2" equals "version of 3.4". A text with a
+number of its own is never furniture.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ragqa.corpus.documents.labels import is_label
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-PAGES: Final = 12  # of one place that are compared
-_SHORT: Final = 20  # words: a longer text is no link of a list and no control
-_LINKED: Final = 0.8  # share of a zone's words that are links
-_RECURS: Final = 0.6  # share of the pages with a zone that a control stands on
+PAGES: Final = 12  # number of pages of one folder that are compared
+_SHORT: Final = 20  # most words of a link in a list or of a control
+_LINKED: Final = 0.8  # share of words in links from which a zone is a list of links
+_RECURS: Final = 0.6  # share of the pages with a zone on which a control recurs
 _LEAST_PAGES: Final = 3
 _LEAST_TEXTS: Final = 2
 _HEADINGS: Final = frozenset(f"h{n}" for n in range(1, 7))
@@ -35,7 +35,7 @@ Zone = tuple[str, ...]
 
 @dataclass(slots=True)
 class Zones:
-    """What stands in each zone of a page, or of several: words, linked words, texts and what they begin with."""
+    """Statistics of the zones of one or several pages: words, linked words, texts and longest texts."""
 
     words: Counter[Zone] = field(default_factory=Counter)
     linked: Counter[Zone] = field(default_factory=Counter)
@@ -57,13 +57,13 @@ class Zones:
         self.pages.update(held)
 
     def is_list_of_links(self, zone: Zone) -> bool:
-        """Whether several short texts stand here, and links and dates are all they are."""
+        """Whether the zone has several short texts that are only links and dates."""
         if self.texts[zone] < _LEAST_TEXTS or self.words[zone] > _SHORT * self.texts[zone]:
             return False
         return self.linked[zone] > _LINKED * self.words[zone] or not self.words[zone]
 
     def recurs(self, zone: Zone, text: str) -> bool:
-        """Whether this short text stands here on most pages that have the zone, and little else does."""
+        """Whether this short text is on most pages that have the zone, with little else in the zone."""
         n_pages = self.pages[zone, ""]
         least = max(_LEAST_PAGES, _RECURS * n_pages)
         alone = self.texts[zone] <= 2 * n_pages and self.longest[zone] <= _SHORT
@@ -72,7 +72,7 @@ class Zones:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A text of a page that no other block stands in."""
+    """The text of an element that contains no other block."""
 
     element: HtmlElement
     text: str
@@ -81,12 +81,12 @@ class Leaf:
 
 
 def masked(text: str) -> str:
-    """The text without what differs from page to page: its numbers."""
+    """The text with its numbers masked, as they differ from page to page."""
     return re.sub(r"\d+", "#", text.casefold())
 
 
 def leaves_of(root: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], skipped: frozenset[str]) -> list[Leaf]:
-    """The page's texts in order, without what no reader sees."""
+    """The visible texts of the page, in order."""
     found: list[Leaf] = []
     waiting: list[tuple[HtmlElement, Zone]] = [(root, ())]
     while waiting:
@@ -104,9 +104,10 @@ def leaves_of(root: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], sk
 
 
 def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[HtmlElement]]:
-    """Numbers in columns of their own, and headings that no element marks: what zones of several texts hold throughout.
+    """The elements with numbers in a column of their own, and those with headings that no element marks.
 
-    Headings are a few words each, no sentence, all different, and something else follows each.
+    All texts of such a zone are of this kind. Headings are a few words each, not sentences, all different, and each is
+    followed by another zone.
     """
     by_zone: dict[Zone, list[tuple[Leaf, bool]]] = {}
     for leaf, after in zip_longest(leaves, leaves[1:]):
@@ -125,18 +126,18 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
 
 
 def _numbers(text: str) -> bool:
-    """Whether a heading is a number and nothing else: what follows has it."""
+    """Whether a heading is only a number, which belongs to the text after it."""
     return any(map(str.isdigit, text)) and is_label(text)
 
 
 def _names(leaf: Leaf) -> bool:
-    """Whether a paragraph may be a heading: a few words that begin large and end no sentence."""
+    """Whether a paragraph may be a heading: a few words with a capital first letter that are no sentence."""
     few = leaf.text[:1].isupper() and len(leaf.text.split()) <= _SHORT // 2 and not leaf.n_linked
     return few and leaf.element.tag in {"p", "div"} and leaf.text[-1].isalpha()
 
 
 def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[HtmlElement, str]:
-    """The outermost elements that are furniture, and the words of each. ``place`` is of pages beside this one."""
+    """The outermost elements that are furniture, with their words. ``place`` has the zones of the pages beside it."""
     gone = {
         leaf.element
         for leaf in leaves

@@ -1,8 +1,8 @@
-"""Saved web pages: the main text by lxml, without navigation, banners, scripts and forms; numbers stay.
+"""Reads the main text of saved web pages with lxml: without navigation, banners, scripts and forms, but with numbers.
 
-Readers that guess the "article" lose rule numbers, converters to Markdown write list markers twice. So this walks the
-page itself: what is furniture by its element, role or name, or by what recurs (`ragqa.corpus.documents.furniture`), is
-taken out first and remembered; everything else that is shown stays.
+Libraries that guess the "article" lose rule numbers, and converters to Markdown write list markers twice. So this
+module walks the page itself. Furniture, by element, role, name or recurrence (`ragqa.corpus.documents.furniture`), is
+removed first and recorded; all other visible text stays.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _NO_COLUMN: Final = frozenset(("p", "li", *(f"h{n}" for n in range(1, 7))))
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]*?\battr\(\s*([\w-]+)")
-_MAX_WAITING: Final = 2**24  # bytes of pages that are kept until they are asked for
-_MAX_DEPTH: Final = 200  # of elements within elements
+_MAX_WAITING: Final = 2**24  # bytes of parsed pages that are kept for later use
+_MAX_DEPTH: Final = 200  # of nested elements
 
 
 _WAITING: dict[tuple[Path, int, int], _WebPage] = {}
 
 
 def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
-    """The page's main text; ``beside`` are pages of the same place. Raises UnreadableError where it has none."""
+    """The page's main text; ``beside`` are pages of the same folder. Raises UnreadableError if it has no text."""
     place = zones_beside(tuple(beside))
     page = _WAITING.pop(_identity(path), None) or _WebPage(path)
     parsed = page.parsed
@@ -68,7 +68,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     for element, text in furniture_of(page.leaves, own, place).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
-    if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else nothing else stands there
+    if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else the page is only furniture
         _Walk(parsed, page).walk(page.main, 0, OUTERMOST)
     _leave_rest(page.body, page.main, parsed)
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
@@ -84,7 +84,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
 
 @cache
 def zones_beside(paths: tuple[Path, ...]) -> Zones:
-    """What stands where on these pages; read once for all pages beside them, and kept where they are asked for next."""
+    """The zones of these pages, cached. The parsed pages are kept for `parse_html`, up to a limit."""
     zones, held = Zones(), 0
     for path in paths:
         try:
@@ -102,14 +102,14 @@ def _identity(path: Path) -> tuple[Path, int, int]:
 
 
 def _leave_rest(body: HtmlElement, main: HtmlElement, parsed: Parsed) -> None:
-    """Notes what stands outside the main text."""
+    """Records the text outside the main text as left out."""
     if main is not body:
         main.drop_tree()
         parsed.leave_out("outside the main text", text_of(body))
 
 
 def _main(body: HtmlElement) -> HtmlElement:
-    """The element that says it is the main text, where it holds most of the page's text; else the body."""
+    """The element that is marked as the main text, if it has most of the page's text; else the body."""
     whole = n_chars(body)
     for wanted in ("main", "*[@role='main']", "article", "*[@id='content']", "*[@id='main-content']"):
         found = body.findall(f".//{wanted}")
@@ -120,15 +120,15 @@ def _main(body: HtmlElement) -> HtmlElement:
 
 
 class _WebPage:
-    """A page that has been read, what no reader sees taken out, and what is known before it is walked through.
+    """A parsed page without invisible text, and the facts that are collected before the walk.
 
-    Raises UnreadableError where it is none.
+    Raises UnreadableError if the file is not a web page.
     """
 
     def __init__(self, path: Path) -> None:
         self.parsed = Parsed()
         root = read_page(path)
-        self._elements = list(root.iter())  # lxml makes an element's object anew each time where nothing holds it
+        self._elements = list(root.iter())  # references keep lxml from making new objects for the same elements
         self.title = clean_line(root.findtext(".//title") or "")
         body = root.find(".//body")
         self.body = root if body is None else body
@@ -138,7 +138,7 @@ class _WebPage:
         self.main = main = _main(self.body)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
-        self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # of notes, of all that follows
+        self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
         self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if (link.get("href") or "")[:1] == "#"}
         items = marked = 0
         for element in main.iter():
@@ -150,7 +150,7 @@ class _WebPage:
             if element.tag == "li" and element.getparent().tag == "ol":
                 items += 1
                 marked += is_marked(element)
-        self.shows_counters = marked * 2 <= items  # else numbers are typed into the items, and a style hides the list's
+        self.shows_counters = marked * 2 <= items  # else numbers are typed into the items and a style hides counters
         self.leaves = leaves_of(main, self.holds_blocks, UNSEEN)
         self.numbers, self.headings = columns_and_headings(self.leaves)
 
@@ -158,12 +158,12 @@ class _WebPage:
         return element in self._holding
 
     def attributed(self, element: HtmlElement) -> str:
-        """The number that the page's style shows before an element, from one of its attributes."""
+        """The number from an attribute of the element that the page's style shows before it; empty if none."""
         numbers = (element.get(name) or "" for name in self._shown)
         return next((number for number in numbers if is_label(number)), "")
 
     def is_linked_note(self, element: HtmlElement) -> bool:
-        """Whether a paragraph begins with a mark that links into the page, and the page links to it: a footnote."""
+        """Whether a paragraph is a footnote: it begins with a link into the page, and the page links to it."""
         first = element[0] if len(element) else None
         if first is None or first.tag != "a" or (first.get("href") or "")[:1] != "#" or len(text_of(first)) > 3:
             return False
@@ -172,7 +172,7 @@ class _WebPage:
         return (element.text or "").strip() in {"", "(", "["} and not own.isdisjoint(self._cited)
 
     def is_of_notes(self, heading: HtmlElement) -> bool:
-        """Whether what follows the heading is footnotes alone."""
+        """Whether only footnotes follow the heading."""
         above = heading.getparent()
         if above not in self._after:
             self._after[above] = {}
@@ -187,7 +187,7 @@ class _WebPage:
 
 
 class _Walk:
-    """One pass over a page: elements in, blocks out."""
+    """One pass over a page that turns elements into blocks."""
 
     def __init__(self, parsed: Parsed, page: _WebPage) -> None:
         self.parsed = parsed
@@ -195,7 +195,7 @@ class _Walk:
         self.anchor = ""
 
     def walk(self, element: HtmlElement, depth: int, indent: float, label: str = "") -> None:
-        """Adds the blocks below this element; ``label`` is the number that its list or a column beside it gives it."""
+        """Adds the blocks below this element; ``label`` is its number from a list or from a column beside it."""
         if depth > _MAX_DEPTH:
             self.parsed.leave_out("too deeply nested", text_of(element))
             return
@@ -226,7 +226,7 @@ class _Walk:
         self._flush(inline, label, indent, last=has_text(element))
 
     def _numbers(self, element: HtmlElement) -> Sequence[HtmlElement]:
-        """The children that hold a number alone, or a term, each before the one that holds what it stands for."""
+        """The children that are only a number or a term, each followed by a child with its text."""
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return ()
         if element.tag == "dl":
@@ -241,7 +241,7 @@ class _Walk:
         return numbers
 
     def _furniture(self, element: HtmlElement) -> None:
-        """Dates beside a rule say from when it stands so; the rest is gone."""
+        """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
         text = self.page.furniture[element]
         if DATE.search(text):
             self.parsed.add(Block(text, "version"))
@@ -292,7 +292,7 @@ class _Walk:
         self._add(text, "note", label, 0, indent)
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
-        """A table that only sets numbers beside their texts is text; another one stays a table."""
+        """Adds a table; one that only places numbers beside their texts is added as text."""
         rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table)]
         if not is_layout(rows):
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
@@ -315,7 +315,7 @@ class _Walk:
         inline.append("".join(pieces_of(element)))
 
     def _flush(self, inline: list[str], label: str, indent: float, *, last: bool = False) -> str:
-        """Adds the waiting words as paragraphs, a ``last`` label also alone; gives back one that still waits."""
+        """Adds the waiting words as paragraphs; returns an unused label or, if ``last``, adds it alone first."""
         lines = [clean_line(line) for line in "".join(inline).split("\n\n")]
         inline.clear()
         for line in lines:

@@ -1,4 +1,4 @@
-"""Pieces of a web page: its words as they are shown, lists with their numbers, tables with their cells."""
+"""Parts of a web page: its visible words, lists with their numbers, and tables with their cells."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ BLOCKS: Final = frozenset(
     "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
 )
 
-_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
+_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
 _STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?(lower|upper)-(alpha|latin|roman)", re.IGNORECASE)
 LONGEST_NAME: Final = 80
-_LONGEST_NUMBER: Final = 20  # letters of a number that stands in an element of its own
+_LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
 
 
 def read_page(path: Path) -> HtmlElement:
-    """The page's root; its encoding is guessed where it does not say one. Raises UnreadableError."""
+    """The page's root element; its encoding is guessed if the page does not state it. Raises UnreadableError."""
     from lxml import etree, html
 
     data = path.read_bytes()
@@ -52,19 +52,19 @@ def _encoding(data: bytes) -> str:
 
 
 def has_text(element: HtmlElement) -> bool:
-    """Whether any words stand below this element."""
+    """Whether there are any words below this element."""
     return any(text.strip() for text in element.itertext())
 
 
 def text_of(element: HtmlElement) -> str:
-    """The words that are shown below this element, on one line."""
+    """The visible words below this element, on one line."""
     return clean_line("".join(pieces_of(element)))
 
 
 def pieces_of(element: HtmlElement) -> Iterator[str]:
-    """The words below this element, with spaces where blocks begin and end; who needs a few reads no further."""
+    """Lazily yields the words below this element, with spaces at the beginning and end of blocks."""
     yield element.text or ""
-    waiting: list[HtmlElement | str] = [*element.iterchildren(reversed=True)]  # no recursion: each word its depth
+    waiting: list[HtmlElement | str] = [*element.iterchildren(reversed=True)]  # a stack instead of recursion
     while waiting:
         child = waiting.pop()
         if isinstance(child, str):
@@ -86,7 +86,7 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
 
 
 def number_of(element: HtmlElement) -> HtmlElement | None:
-    """The first child where it is no block and holds nothing but the number of what follows: a bold or coloured one."""
+    """The first child, if it is inline and has only the number of the text after it, in bold or colour."""
     first = element[0] if len(element) and not (element.text or "").strip() else None
     if first is None or first.tag in BLOCKS or first.tag in {"a", "sup", "br", "img"} or not isinstance(first.tag, str):
         return None
@@ -98,13 +98,13 @@ def number_of(element: HtmlElement) -> HtmlElement | None:
 
 
 def notes_last(element: HtmlElement) -> Iterator[HtmlElement]:
-    """The children in their order; notes in the margin that stand before what they are about follow it."""
+    """The children in order, with margin notes at the beginning moved to the end, after the text that they explain."""
     before = [*takewhile(lambda child: child.tag == "aside", element)]
     return chain(islice(element, len(before), None), before)
 
 
 def is_marked(item: HtmlElement) -> bool:
-    """Whether a list item's number stands in its text: "(a) …", no "Chapter 5 says …" and no "Note that …"."""
+    """Whether a list item's number is in its text: "(a) …", but not "Chapter 5 says …" or "Note that …"."""
     text = clean_line(" ".join(islice(pieces_of(item), 200))[:200])
     steps, _ = read_label(text)
     if not steps:
@@ -114,7 +114,7 @@ def is_marked(item: HtmlElement) -> bool:
 
 
 def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
-    """The list's items with the numbers a browser shows; what is no item stands in the list as it is."""
+    """The items of a list with the numbers that a browser shows; other children have no number."""
     styled = _STYLED.search(element.get("style") or "")
     letter = ("i" if styled[2].lower() == "roman" else "a") if styled else "1"
     style = element.get("type") or (letter.upper() if styled and styled[1].lower() == "upper" else letter)
@@ -138,7 +138,7 @@ def _marker(number: int, style: str) -> str:
 
 
 def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
-    """The table's own rows, not those of tables in its cells."""
+    """The table's own rows, without those of tables in its cells."""
     for child in table:
         if child.tag == "tr":
             yield child
@@ -147,7 +147,7 @@ def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
 
 
 def is_layout(rows: list[list[HtmlElement]]) -> bool:
-    """Whether the cells only place text: one column, or numbers in the first one and at most one text beside them."""
+    """Whether the table only places text: one column, or numbers in the first column and at most one text beside."""
     if any(cell.tag == "th" for row in rows for cell in row):
         return False
     filled = [[cell for cell in row if has_text(cell)] for row in rows]
@@ -158,7 +158,7 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
 
 
 def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
-    """The texts of a table, what spans several rows or columns repeated in each."""
+    """The texts of a table; a cell that spans several rows or columns is repeated in each."""
     held: dict[int, tuple[int, str]] = {}  # by column: rows still to fill, and with what
     n_cells = 0
     for row in rows:
@@ -185,13 +185,13 @@ def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
 
 
 def _names(element: HtmlElement, *attributes: str) -> list[str]:
-    """The names in these attributes; what is longer than a name is none."""
+    """The names in these attributes, without overlong ones."""
     names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
     return [name for name in names if len(name) <= LONGEST_NAME]
 
 
 def is_bold(element: HtmlElement) -> bool:
-    """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
+    """Whether the paragraph is a few bold words and no sentence, which is a heading without a level."""
     bold = list(element.iterdescendants(*_BOLD))
     text = text_of(element) if bold else ""
     return (
@@ -203,7 +203,7 @@ def is_bold(element: HtmlElement) -> bool:
 
 
 def is_note(element: HtmlElement) -> bool:
-    """Whether this is one footnote, as HTML writers mark them."""
+    """Whether this is a single footnote, by the usual classes and roles."""
     marks = _names(element, "class", "role")
     if not marks:
         return False

@@ -1,4 +1,4 @@
-"""What of a saved web page no reader sees, or is no text of it by its element, role or name."""
+"""Removes the parts of a saved web page that are invisible, or that are furniture by their element, role or name."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FURNITURE: Final = re.compile(
     r"newsletter|subscribe|pagination|pager|toolbar|popup|modal|adverts?|toc|table-of-contents|masthead|footer)"
     r"(?:[-_]?(?:bar|banner|links?|list|menu|notice|overlay|policy|box|block|wrapper|container|content|inner|nav|to))*",
     re.IGNORECASE,
-)  # of a class, as a whole
+)  # must match a whole class name
 _SCRIPT: Final = "script or style"
-_MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
+_MOST: Final = 0.3  # share of a page's text from which an element is not furniture, whatever its name
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
 def take_out(body: HtmlElement, parsed: Parsed) -> None:
-    """Takes out what no reader sees, and what is no text by its element, role or name."""
+    """Removes invisible elements, and furniture by element, role or name, and records them as left out."""
     whole, gone = n_chars(body), set[Any]()
     for element in list(body.iterdescendants()):
         if element in gone:
@@ -45,19 +45,19 @@ def take_out(body: HtmlElement, parsed: Parsed) -> None:
 
 
 def plain_words(body: HtmlElement) -> list[str]:
-    """Every word of the page that is no script: what is read and what is left out come to the same."""
+    """Every word of the page outside scripts, to compare with the words that were read or left out."""
     for element in list(body.iter(*UNSEEN)):
         element.drop_tree()
     return words_of("".join(pieces_of(body)))
 
 
 def n_chars(element: HtmlElement) -> int:
-    """How many characters stand below this element."""
+    """The number of characters below this element."""
     return sum(map(len, element.itertext()))
 
 
 def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
-    """Why this element is left out; empty where it stays. ``whole``: the characters of the page."""
+    """The reason why this element is left out; empty if it stays. ``whole`` is the page's number of characters."""
     if not tag or tag in UNSEEN:
         return _SCRIPT
     if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
@@ -85,5 +85,5 @@ def _is_furniture(names: str) -> bool:
 
 
 def _is_aside(element: HtmlElement) -> bool:
-    """Whether this is a note, whatever it is called besides."""
+    """Whether this is a note, whatever other names it has."""
     return is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))

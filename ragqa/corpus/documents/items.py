@@ -1,4 +1,4 @@
-"""Places within a passage that have a number of their own: rows and cells of a table, paragraphs, bullets, dashes."""
+"""Names places within a passage: rows and cells of a table, paragraphs, bullets and dashes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ragqa.corpus.documents.sheets import CELLS
 _TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
 ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _DASHES: Final = "–—−-"
-_MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # of a paragraph in a list
+_MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # before a paragraph in a list
 _NAMED: Final = re.compile(r"(\w+(?: \w+){0,3}), \w+(?: \w+)?:?")  # "Unusual fees, such as"
-MAX_NAME: Final = 6  # words of a cell that names its row
-Item = tuple[int, int, str]  # of a text: where it begins and ends, its number
-Counted = tuple[str, int, str]  # a paragraph, how long its mark is, its number
+MAX_NAME: Final = 6  # most words of a cell that names its row
+Item = tuple[int, int, str]  # start and end offset in a text, and number
+Counted = tuple[str, int, str]  # a paragraph, the length of its mark, and its number
 
 
 def table_number(unit: Unit) -> str:
-    """The number of a table: that of its heading where it has one of its own, as "Table 7: …"."""
+    """The number of a table: that in its heading, such as "Table 7: …", or that of its unit."""
     found = _TABLE.match(unit.captions[-1][1]) if unit.captions else None
     return found[1] if found else unit.number
 
 
 def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
-    """A table's rows, named by their first cell, and their long cells, by it or by their column's head.
+    """The rows of a table, named by their first cell, and its long cells, named by the row or the head of the column.
 
-    In a list of terms without heads the term names the row.
+    In a list of terms without heads, the term names the row.
     """
     heads, *further = [row.split(CELLS) for row in text.split("\n")]
     tail = _common_tail([cells[0].split() for cells in further])
@@ -55,18 +55,19 @@ def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
 
 
 def _common_tail(names: Sequence[Sequence[str]]) -> str:
-    """Three words or more, a capital first, that three names and most of them end in, as what is ticked in each row."""
+    """The ending, of three words or more with a capital first, that at least three names and most of them share."""
     tails = Counter(tuple(words[n:]) for words in names for n in range(1, len(words) - 2) if words[n][0].isupper())
     least = max(3, len(names) // 2 + 1)
     return max((" ".join(tail) for tail, times in tails.items() if times >= least), key=len, default="")
 
 
 def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
-    """Several paragraphs, bullets and dashes below bullets, each by its place among its like, the first to the tenth.
+    """Paragraphs, bullets and dashes, each with a number by its place among its kind, from first to tenth.
 
-    Bullets count anew behind each paragraph. One that is but a name, as "Unusual fees, such as", names those below it.
+    Bullets restart after each paragraph. A bullet that is only a name, such as "Unusual fees, such as", names those
+    below it. A single paragraph gets no number.
     """
-    held: list[tuple[str, int, str]] = []  # marks, outermost first, how many of each, and their names
+    held: list[tuple[str, int, str]] = []  # marks, outermost first, with their counts and names
     n_paragraphs = 0
     for block in blocks if len(blocks) > 1 else ():
         found = _MARK.match(block.text)
@@ -88,7 +89,7 @@ def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
 
 
 def whole_paragraphs(text: str, counted: deque[Counted]) -> Iterator[Item]:
-    """Those of these paragraphs that stand whole in the text, which goes on with them where the last one ended."""
+    """The paragraphs that the text contains whole; removes them and those before from ``counted``."""
     at = 0
     for line in text.split("\n"):
         if any(line == said for said, _, _ in counted):

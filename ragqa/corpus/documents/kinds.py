@@ -1,4 +1,4 @@
-"""What a file is by its name and what it is by its bytes; where they differ it is refused, in one line."""
+"""The kind of a file by its name and by its bytes; a file is refused if they differ."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _SAVE_AS: Final = {
     **dict.fromkeys((".7z", ".rar", ".tar", ".gz", ".tgz"), "unpack it, or pack its files as .zip"),
 }
 _MAX_MEMBERS: Final = 20_000
-_MAX_RATIO: Final = 200  # unpacked to packed; of text in real documents below 30
+_MAX_RATIO: Final = 200  # of unpacked to packed size; below 30 for text in real documents
 
 
 def kind_of(name: str) -> str:
-    """The kind of a file of this name, a value of `SUFFIXES`; empty for one that is not read."""
+    """The kind of a file with this name, a value of `SUFFIXES`; empty for an unsupported file."""
     return SUFFIXES.get(Path(name).suffix.lower(), "")
 
 
 def advice(name: str) -> str:
-    """What to do with a document of a kind that is not read; empty for what is no document."""
+    """The advice for a document of an unsupported kind; empty for other files."""
     return _SAVE_AS.get(Path(name).suffix.lower(), "")
 
 
@@ -69,7 +69,7 @@ def _named(kind: str) -> str:
 
 
 def _kind_of_bytes(head: bytes, path: Path) -> str:
-    """PDF, Word, Excel, ZIP, HTML, "an OLE file"; "a file of bytes" for what is no text, empty for other text."""
+    """PDF, Word, Excel, ZIP, HTML or "an OLE file"; "a file of bytes" for other binary files, empty for other text."""
     if b"%PDF-" in head[:1024]:
         return "PDF"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -92,9 +92,9 @@ def _kind_of_archive(path: Path) -> str:
 
 
 def members(path: Path, most: int = MAX_BYTES) -> tuple[zipfile.ZipInfo, ...]:
-    """What an archive holds, ``most`` bytes. Raises UnreadableError where it is damaged, encrypted or a bomb.
+    """The members of an archive. Raises UnreadableError if it is damaged, encrypted or unpacks to over ``most`` bytes.
 
-    `zipfile` reads no more of a member than its entry says, so that the sizes checked here hold.
+    `zipfile` reads no more of a member than its entry states, so the sizes checked here are reliable.
     """
     try:
         with zipfile.ZipFile(path) as archive:

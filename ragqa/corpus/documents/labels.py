@@ -1,4 +1,4 @@
-"""How legal texts number their parts: the label at the start of a text, and what may follow what.
+"""The numbering of legal texts: reads the label at the start of a text, and tells which label may follow another.
 
 A label is one or more steps: ``4.2.1``, ``4.2.1(1)``, ``Part 3``, ``(a)``, ``12.``, ``B.``, ``Guidance``.
 """
@@ -21,29 +21,29 @@ _BY_WORD: Final = {
     **dict.fromkeys(("article", "rule", "regulation", "recital"), 5),
 }
 WORDS: Final = "|".join(_BY_WORD)
-LEARNED: Final = ("learned above", "learned")  # styles of words that a document itself numbers parts with
+LEARNED: Final = ("learned above", "learned")  # styles of other words that a document numbers its parts with
 RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6}
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
-_NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a word that says what it numbers
+_NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # after a word that names the kind of part
 _WORD = re.compile(
     rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")
-_BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # that a rule is cited with: "PRIN 2.1.1"
+_BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
-_INSERTED = r"\d{1,3}[a-z]"  # "2a." behind "2."
+_INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
 _ROUND = re.compile(rf"\(({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(
     rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])"
 )
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
-_GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # of a heading with its title
-_ONLY_ONE = re.compile(r"(Schedule|SCHEDULE|Annex|ANNEX|Appendix|APPENDIX)(?:\s*[:–—-].*)?$")  # where there is but one
+_GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # in a heading with a title
+_ONLY_ONE = re.compile(r"(Schedule|SCHEDULE|Annex|ANNEX|Appendix|APPENDIX)(?:\s*[:–—-].*)?$")  # if there is only one
 NAMED_BOX: Final = re.compile(r"((?:[A-Z]\w*\s){0,2}[A-Z]\w*):\s")  # a box's name before its text: "Practice Note: …"
 _ROMAN_DIGITS: Final = (
     (100, "c"),
@@ -60,9 +60,9 @@ _ROMAN_DIGITS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a number. ``style`` is what its siblings share; ``value`` orders them.
+    """One step of a number. Its siblings share its ``style`` and are ordered by ``value``.
 
-    ``other`` is the second reading of a letter that may be a Roman number: its style and value.
+    ``other`` is the style and value of the second reading of a letter that may also be a Roman number.
     """
 
     printed: str
@@ -77,12 +77,12 @@ class Step:
 
 
 def letters(number: int) -> str:
-    """1 -> a, 26 -> z, 27 -> aa, 28 -> bb, as Word and legal drafting count."""
+    """1 -> a, 26 -> z, 27 -> aa, 28 -> bb, as in Word and legal drafting."""
     return chr(97 + (number - 1) % 26) * ((number - 1) // 26 + 1) if number > 0 else ""
 
 
 def roman(number: int) -> str:
-    """4 -> iv; empty below 1 and from 400 on."""
+    """4 -> iv; empty for numbers below 1 and above 399."""
     if not 0 < number < 400:
         return ""
     found = ""
@@ -93,7 +93,7 @@ def roman(number: int) -> str:
 
 
 def from_roman(text: str) -> int:
-    """Iv -> 4; 0 for what is no Roman number below 400."""
+    """Iv -> 4; 0 for a text that is not a Roman number below 400."""
     lowered, number, place = text.lower(), 0, 0
     for value, digits in _ROMAN_DIGITS:
         while lowered.startswith(digits, place):
@@ -103,7 +103,7 @@ def from_roman(text: str) -> int:
 
 
 def is_label(text: str) -> bool:
-    """Whether all of the text is a label; a bare number is one."""
+    """Whether the whole text is a label; a bare number is one."""
     text = text.strip()
     if len(text) > _LONGEST:
         return False
@@ -111,20 +111,21 @@ def is_label(text: str) -> bool:
     return bool(steps) and not rest
 
 
-_LONGEST: Final = 120  # letters of a label
-_MOST_STEPS: Final = 12  # of one label; who writes more than so many brackets numbers nothing
+_LONGEST: Final = 120  # characters of a label
+_MOST_STEPS: Final = 12  # of one label; a text with more brackets is not a number
 
 
 def split_label(text: str, *, bare: bool = False) -> tuple[str, str]:
-    """The label as printed, without white space around, and the rest of the text."""
+    """The label as printed, without surrounding white space, and the rest of the text."""
     steps, rest = read_label(text, bare=bare)
     return (text[: len(text) - len(rest)].strip(), rest) if steps else ("", text)
 
 
 def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]:
-    """The steps of the label at the start, none where there is none, and the rest without white space before it.
+    """The steps of the label at the start, () if there is none, and the rest without leading white space.
 
-    ``bare``: a number without a mark behind it counts, as in a heading ("4 Reporting") or in a column of its own.
+    If ``bare`` is true, a number without a mark after it counts, as in a heading ("4 Reporting") or in a column of its
+    own.
     """
     steps: list[Step] = []
     place = 0
@@ -153,7 +154,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
 
 def _word(text: str) -> tuple[Step, int] | None:
     found = _WORD.match(text)
-    if not found or text[0].islower():  # "section 58 applies" names another one
+    if not found or text[0].islower():  # "section 58 applies" refers to another section
         return None
     number = found[2] or found[3]
     value = component(number) if found[2] else (from_roman(number) or ord(number[0]) - 64, "")
@@ -207,7 +208,7 @@ def _step(before: str, text: str, after: str) -> Step | None:
 
 
 def component(text: str) -> tuple[int, str]:
-    """6A -> (6, "A"); letters before a number count behind it: A2 -> (2, "A"); 3E12 -> (3, "E012")."""
+    """6A -> (6, "A"); letters before a number count after it: A2 -> (2, "A"); 3E12 -> (3, "E012")."""
     digits = re.search(r"\d+", text)
     if not digits:
         return (0, text)
@@ -226,12 +227,12 @@ def follows(before: Value, after: Value) -> bool:
 
 
 def is_later(before: Value, after: Value) -> bool:
-    """Whether the second may be a later sibling of the first, some between them missing."""
+    """Whether the second may be a later sibling of the first; siblings between them may be missing."""
     return len(before) == len(after) and before[:-1] == after[:-1] and after[-1] > before[-1]
 
 
 def opens(value: Value) -> bool:
-    """Whether a list may begin so."""
+    """Whether a list may begin with this value."""
     return value[-1][0] in {0, 1} and value[-1][1] in {"", "A"}
 
 

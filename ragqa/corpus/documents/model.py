@@ -1,7 +1,7 @@
-"""What a parser gives, whatever the file: blocks in reading order, each with its place in the source.
+"""The output of every parser: blocks in reading order, each with its place in the source.
 
 A place is a short text: ``page=12&box=72,540,520,610`` (points from the top left; several pages joined by ``;``),
-``anchor=ID``, ``paragraph=118``, ``sheet=NAME&row=12``, ``line=7``; empty where nothing can be pointed at.
+``anchor=ID``, ``paragraph=118``, ``sheet=NAME&row=12``, ``line=7``; it is empty if the source has no such place.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from ragqa.errors import CorpusError
 
 Kind = Literal["text", "heading", "table", "note", "version"]
 
-MAX_BYTES: Final = 200 * 2**20  # of a file, and of all that an archive holds unpacked
+MAX_BYTES: Final = 200 * 2**20  # of a file, and of the unpacked content of an archive
 MAX_PAGES: Final = 5_000
-MAX_BLOCKS: Final = 400_000  # a parser stops there: no document that somebody wrote has more
+MAX_BLOCKS: Final = 400_000  # a parser stops there, as no real document has more
 MAX_CHARS: Final = 40_000_000
 _WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
 BROKEN: Final = re.compile(
     r"\ufffd+|[ÃÂ][\x80-\xbf]|â(?:€[\x80-\xbf™œ“”˜¦\u203a]|\x80.)|\bï¿½"
-)  # of UTF-8 read as Latin-1
+)  # typical of UTF-8 that was read as Latin-1
 MAX_BOLD_WORDS: Final = 25  # of a paragraph that is a heading because it is bold
-BOLD_LEVEL: Final = 7  # of such a heading: it does not say how high it stands
-OUTERMOST: Final = 1.0  # the indent of what stands in no list and no cell, where indents are levels
+BOLD_LEVEL: Final = 7  # the level of such a heading, as the source states none
+OUTERMOST: Final = 1.0  # the indent outside lists and cells, where indents are levels
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """A paragraph, heading, list item, table or footnote.
 
-    ``label`` is a number that stands apart from the text: an automatic list number, a column of its own. ``level`` is
-    that of a heading (1 to 9), 0 where the source does not say. ``indent`` is where the text begins, in points or list
-    levels, comparable within one document, ``margin`` where its number does, 0 where that is not known. A table's text
-    has a row a line, cells parted by `` | ``, headings first. A ``version`` says from when and until when what stands
-    before it holds; it is no text.
+    ``label`` is a number apart from the text: an automatic list number, or a number in a column of its own. ``level``
+    is that of a heading (1 to 9), 0 if the source does not state it. ``indent`` is the left edge of the text in points
+    or list levels, comparable within one document; ``margin`` is that of its number, 0 if unknown. A table's text has a
+    line for each row, headings first, with cells separated by `` | ``. A ``version`` is not text: it gives the dates
+    between which the text before it is in force.
     """
 
     text: str
@@ -53,11 +53,11 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """What one number stands for, or a paragraph, table or heading without one.
+    """The part of a document that has one number, or a paragraph, table or heading without a number.
 
-    ``number`` is the whole of it as ObliQA writes it: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``.
-    ``parts`` are its own texts and the units below it, in their order. ``captions`` are the headings without a number
-    that it stands under, each with how many numbered units it stands in. ``version`` is what says from when it holds.
+    ``number`` is its full number in ObliQA's form: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``. ``parts``
+    are its own texts and the units below it, in order. ``captions`` are the headings without a number above it, each
+    with its depth in numbered units. ``version`` has the dates between which it is in force.
     """
 
     style: str
@@ -83,27 +83,27 @@ class Unit:
 
     @property
     def level(self) -> int:
-        """1 to 9 of a heading whose source says it, else 0."""
+        """The level of a heading, 1 to 9, if the source states it; else 0."""
         first = next((part for part in self.parts if isinstance(part, Block)), None)
         return first.level if first and first.kind == "heading" else 0
 
     @property
     def heading(self) -> str:
-        """Its heading with its label; empty where it has none."""
+        """The unit's heading with its label; empty if it has none."""
         texts = self.texts
         if self.is_heading and texts:
             return f"{self.label} {texts[0].text}".strip()
         return self.label if self.style in RANKS or self.style == GUIDANCE else ""
 
     def above(self) -> Iterator[Unit]:
-        """The units it stands in, innermost first, without the root."""
+        """The units that contain this one, innermost first, without the root."""
         unit = self.parent
         while unit is not None and unit.parent is not None:
             yield unit
             unit = unit.parent
 
     def walk(self) -> Iterator[Unit]:
-        """The units below it in the order of the text."""
+        """All units below this one, in the order of the text."""
         for unit in self.units:
             yield unit
             yield from unit.walk()
@@ -111,9 +111,9 @@ class Unit:
 
 @dataclass(slots=True)
 class Parsed:
-    """A document's blocks. ``left_out`` counts texts by what they were; ``warnings`` are for the reader.
+    """The blocks of a document. ``left_out`` counts left-out texts by reason and text; ``warnings`` are for the user.
 
-    ``words`` are those that a second, plain reading of the file finds: each is in a block or was left out.
+    ``words`` are the words of a second, plain reading of the file: each is in a block or was left out.
     """
 
     title: str = ""
@@ -124,19 +124,19 @@ class Parsed:
     n_chars: int = 0
 
     def leave_out(self, reason: str, text: str) -> None:
-        """Remembers a text that is none of the document's."""
+        """Records a text that does not belong to the document."""
         self.left_out[reason, text] += 1
 
     @property
     def dropped(self) -> Counter[str]:
-        """How many texts were left out, by what they were."""
+        """The number of left-out texts by reason."""
         counts = Counter[str]()
         for (reason, _), times in self.left_out.items():
             counts[reason] += times
         return counts
 
     def add(self, block: Block) -> None:
-        """Appends what has text or a label. Raises UnreadableError where the document is too large."""
+        """Appends a block that has text or a label. Raises UnreadableError if the document is too large."""
         if not (block.text or block.label):
             return
         self.n_chars += len(block.text)
@@ -150,18 +150,18 @@ class Parsed:
 
 
 class UnreadableError(CorpusError):
-    """A file that is left out, in one line without its name: expected, found, what to do next."""
+    """A file is left out. The message is one line without the file's name: expected, found, what to do next."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words as two readings of one file compare them: letters, or digits, in one spelling, in lower case."""
+    """The words for comparing two readings of a file: runs of letters or digits, normalised and in lower case."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\xad", "")
     return _WORDS.findall(text.casefold())
 
 
 def places_of(blocks: list[Block]) -> str:
-    """Where these blocks stand: the first place, and of a PDF one box a page."""
+    """The place of these blocks: the first one or, in a PDF, one box for each page."""
     places = [piece for block in blocks for piece in block.place.split(";") if piece]
     if not places or not places[0].startswith("page="):
         return places[0] if places else ""

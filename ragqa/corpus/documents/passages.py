@@ -1,8 +1,8 @@
-"""Units -> passages: the smallest numbered unit that reads by itself, with its lead-in.
+"""Cuts units into passages: the smallest numbered unit that can be read alone, with its lead-in.
 
-Items below a sentence that they complete ("must: (a) …") stay with it. A unit that is too long all the same is parted
-at its items, each with the lead-in in its section; a table at its rows, each run under the table's head. Every word is
-in one passage. Text without numbers is chunked as plain text is.
+Items below a sentence that they complete ("must: (a) …") stay with it. If the unit is still too long, it is split at
+its items, each with the lead-in in its section. A long table is split at its rows, each run under the table's head.
+Every word is in one passage. Text without numbers is chunked like plain text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ragqa.types import Passage
 SEPARATOR: Final = " › "
 _ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the following applies."
 MAX_LEAD_WORDS: Final = 40
-WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
+WHOLE: Final = 4  # most words of a numbered unit that is not split, as a multiple of the words of a chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Piece:
 
 
 def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tuple[Passage, ...]:
-    """The passages of a document in order; where a number repeats, the second one's id ends in ``#2``."""
+    """The passages of a document in order; if a number repeats, the id of the second passage ends in ``#2``."""
     pieces = [piece for piece in _cut(root, max_tokens) if piece.text]
     names = [piece.number or "text" for piece in pieces]
     counts: Counter[str] = Counter()
@@ -101,7 +101,7 @@ def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
 
 
 def _own_piece(unit: Unit, own: list[Block], max_tokens: int, lead: str = "") -> Iterator[Piece]:
-    """A unit's own texts; its heading stands above them, or is all there is."""
+    """The passages of a unit's own texts; its heading is in their section, or is the text if there is no other."""
     said = _without_heading(unit, own)
     yield from _pieces_of(said or own, unit, _section(unit, lead, named=said != own), max_tokens * WHOLE)
     own.clear()
@@ -112,7 +112,7 @@ def _without_heading(unit: Unit, blocks: list[Block]) -> list[Block]:
 
 
 def _stays_whole(unit: Unit) -> bool:
-    """Whether the units below this one only complete what it says."""
+    """Whether the units below this one only complete its text."""
     below = [part for part in unit.units if not _reads_alone(part)]
     if not below:
         return bool(unit.texts)
@@ -138,18 +138,18 @@ def _stays_whole(unit: Unit) -> bool:
 
 
 def _begins_anew(unit: Unit) -> bool:
-    """Whether a unit is no piece of a sentence: a rule, or a heading with units of its own."""
+    """Whether a unit is not part of a sentence: a rule, or a heading with units below."""
     return unit.style == DOTTED or (unit.is_heading and any(below.style for below in unit.units))
 
 
 def _are_sentences(units: list[Unit]) -> bool:
-    """Whether each of these begins as a sentence of its own does."""
+    """Whether each of these begins like a complete sentence."""
     said = _beginnings(units)
     return bool(said) and all(text[:1].isupper() and len(text.split()) > 3 for text in said)
 
 
 def _are_clauses(units: list[Unit]) -> bool:
-    """Whether each of these goes on with a sentence in lower case."""
+    """Whether each of these continues a sentence in lower case."""
     said = _beginnings(units)
     return bool(said) and all(text[:1].islower() for text in said)
 
@@ -159,12 +159,12 @@ def _beginnings(units: list[Unit]) -> list[str]:
 
 
 def _reads_alone(unit: Unit) -> bool:
-    """Guidance below a rule, and parts and chapters: never a piece of the sentence above them."""
+    """Whether the unit is guidance, a part or a chapter, which never continues the sentence above it."""
     return unit.style in RANKS or unit.style in {GUIDANCE, ID}
 
 
 def is_lead_in(text: str) -> bool:
-    """Whether a sentence is left open for the items below it."""
+    """Whether a sentence is continued by the items below it."""
     if text.endswith((":", "—", "–", ",", ";", "-")):
         return True
     return not text.endswith((".", "?", "!", ".”", '."', ")")) and not reads_as_heading(text)
@@ -173,9 +173,9 @@ def is_lead_in(text: str) -> bool:
 def _fitted(
     unit: Unit, parts: list[Block | Unit], max_tokens: int, lead: str = "", limit: int = WHOLE
 ) -> Iterator[Piece]:
-    """A unit whole where that is short, else its own texts and its units, each under the sentence that they complete.
+    """A short unit as one piece; else its own texts and its units, each under the sentence that they complete.
 
-    Notes stand apart. Once a unit is too long, only short ones of those below it stay whole.
+    Notes are pieces of their own. Below a unit that is too long, only short units stay whole.
     """
     apart = [part for part in parts if isinstance(part, Unit) and part.kind == "note"]
     whole = [part for part in parts if part not in apart]
@@ -216,7 +216,7 @@ def _shortened(text: str) -> str:
 def _pieces_of(
     blocks: list[Block], unit: Unit, section: str, limit: int, counted: deque[Counted] | None = None
 ) -> Iterator[Piece]:
-    """The texts as one piece where that is short enough, else cut at sentences, tables at rows under their heads."""
+    """The texts as one piece if they are short enough, else split at sentences; tables at rows, under their heads."""
     for is_table, run in groupby(blocks, key=lambda block: block.kind == "table"):
         held = [block for block in run if block.text]
         text = "\n".join(block.text for block in held)
@@ -236,7 +236,7 @@ def _chunks(text: str, limit: int) -> Iterator[str]:
 
 
 def _rows(text: str, limit: int) -> Iterator[str]:
-    """Rows of a table, as many as fit, each run of them under the first one; a row that is too long is cut."""
+    """Runs of rows of a table, as many as fit, each under the first row; a row that is too long is split."""
     head, *rows = text.split("\n")
     limit = max(1, limit - len(head.split()))
     held: list[str] = []
@@ -255,9 +255,9 @@ def _version(unit: Unit) -> str:
 
 
 def _in_force(version: str) -> tuple[str, str]:
-    """From when a provision stands as it does and from when it will not, as YYYY-MM-DD; empty where nothing says it.
+    """The first day of this version of a provision, and of the next version, as YYYY-MM-DD; empty if not stated.
 
-    The first date that stands alone is the first; a later one is that of a version to come.
+    The first date on a line of its own is the first day; a later date is that of a future version.
     """
     alone = [line for line in version.split("\n") if DATE.fullmatch(line)]
     if not alone:
@@ -268,7 +268,7 @@ def _in_force(version: str) -> tuple[str, str]:
 
 
 def _as_iso(text: str) -> str:
-    """A date as printed, the day first where that is open; empty for none."""
+    """A printed date in ISO format, read with the day first if ambiguous; empty if it is not a date."""
     for form in ("%d/%m/%Y", "%Y-%m-%d", "%d.%m.%Y", "%d-%m-%Y", "%d %B %Y"):
         with suppress(ValueError):
             return datetime.strptime(text, form).date().isoformat()
@@ -276,7 +276,7 @@ def _as_iso(text: str) -> str:
 
 
 def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
-    """Paragraphs without numbers, as many together as fit."""
+    """The pieces of paragraphs without numbers, each with as many as fit."""
     for _, alike in groupby(loose, key=lambda unit: unit.captions):
         run = list(alike)
         names = deque(counted_paragraphs([block for unit in run for block in unit.texts], run[0].number))
@@ -293,7 +293,7 @@ def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
 
 
 def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, number: str = "", at: int = 0) -> str:
-    """The words of these with those of all units below, a line each; ``items`` gains those that have a number."""
+    """The texts of these parts and all units below, a line each; adds the numbered ones to ``items``."""
     lines = []
     for part in parts:
         if isinstance(part, Block):
@@ -317,7 +317,7 @@ def _listed(items: Iterable[Item]) -> str:
 
 
 def _section(unit: Unit, lead: str = "", *, named: bool = False) -> str:
-    """The headings above, outermost first, its own where ``named``, and the sentence that it completes."""
+    """The headings above, outermost first, the unit's own if ``named``, and the sentence that it completes."""
     above = [*unit.above()][::-1]
     path: list[str] = []
     for depth in range(1, len(above) + 2):

@@ -1,6 +1,6 @@
-"""PDF: words and their boxes by PDFium, tables with ruling lines by pdfplumber; furniture of pages goes.
+"""Reads PDF: words and their boxes with PDFium, tables with ruling lines with pdfplumber; removes page furniture.
 
-PDFium is not thread-safe: this runs in the worker process only (see `ragqa.corpus.documents.process`).
+PDFium is not thread-safe, so this runs only in the worker process (see `ragqa.corpus.documents.process`).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 _MIN_CHARS: Final = 25  # a page with fewer and a large picture is a scan
-_MIN_RULES: Final = 2  # ruling lines each way: fewer make no table
-_RULE_POINTS: Final = 8  # what is shorter is no ruling line
-_LARGE: Final = 1.12  # of the usual size: a heading
-_SMALL: Final = 0.93  # of the usual size: small print
+_MIN_RULES: Final = 2  # ruling lines in each direction: fewer make no table
+_RULE_POINTS: Final = 8  # shorter lines are not ruling lines
+_LARGE: Final = 1.12  # multiple of the usual size from which a line is a heading
+_SMALL: Final = 0.93  # multiple of the usual size below which a line is small print
 _MARK: Final = re.compile(r"(?:\(\s?\d{1,3}\s?\)|\d{1,3}[).]?|[*†‡]{1,3})(?=\s)")  # before a footnote
 _BULLET: Final = re.compile(r"[•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]")
 _ENDS: Final = (".", ":", ";", "?", "!", "—", "–", "”", '"')
 
 
 def parse_pdf(path: Path) -> Parsed:
-    """Paragraphs with their pages and boxes. Raises UnreadableError, also for a scan without text."""
+    """The paragraphs, with their pages and boxes. Raises UnreadableError, also for a scan without text."""
     import pypdfium2
 
     parsed = Parsed()
@@ -106,9 +106,9 @@ def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list
 
 
 def _bounds(page: Any, raw: Any, kind: int) -> Iterator[tuple[float, float, float, float]]:  # noqa: ANN401
-    """Where what is drawn of this kind stands, groups of it opened once: left, bottom, right, top.
+    """The edges of the drawn objects of this kind, also one level inside groups: left, bottom, right, top.
 
-    pypdfium2 makes a Python object of each letter on the way, which costs as much as reading the page.
+    This uses the raw API: pypdfium2 makes a Python object of each letter, which takes as long as reading the page.
     """
     edges = [ctypes.c_float() for _ in range(4)]
     for n in range(raw.FPDFPage_CountObjects(page)):
@@ -131,7 +131,7 @@ def _is_picture(page: Any, raw: Any, area: float) -> bool:  # noqa: ANN401
 
 
 def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
-    """Whether lines or boxes are drawn across and down, as around cells."""
+    """Whether the page has horizontal and vertical lines or boxes, as around cells."""
     across, down = set(), set()
     for bounds in _bounds(page, raw, raw.FPDF_PAGEOBJ_PATH):
         left, bottom, right, top = map(round, bounds)
@@ -157,7 +157,7 @@ def _body_size(pages: Sequence[PdfPage]) -> float:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """Lines that read on; ``label`` is the number that a gap parts from the text, ``indent`` where the text begins."""
+    """Lines of one paragraph; ``label`` is a number before a gap, ``indent`` the left edge of the text."""
 
     lines: list[Line]
     label: str
@@ -173,8 +173,8 @@ class _Paragraph:
 def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
     leading, levels = _leading(pages, body), _levels(pages, body)
     paragraph: _Paragraph | None = None
-    waiting: list[Block] = []  # tables, which stand in the way of a paragraph that goes on after them
-    notes: list[Block] = []  # until what calls them is read
+    waiting: list[Block] = []  # tables in the middle of a paragraph
+    notes: list[Block] = []  # until the text that refers to them is read
     for page in pages:
         notes += _notes(page, body)
         tables = sorted(page.tables, key=lambda table: table[0])
@@ -199,7 +199,7 @@ def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
 
 
 def _called(notes: list[Block], paragraph: _Paragraph) -> Iterator[Block]:
-    """The notes whose raised marks stand in the paragraph, and those of earlier pages that nothing calls; taken out."""
+    """Removes and yields the notes whose raised marks are in the paragraph, and unreferenced ones of earlier pages."""
     words = [(line, word) for line in paragraph.lines for word in line.words]
     small = {word.text.strip("().,;:[]") for line, word in words if word.size < 0.8 * line.size}
     usual = tuple(word.text.rstrip('().,;:”"') for line, word in words if not word.text.isascii())
@@ -212,7 +212,7 @@ def _called(notes: list[Block], paragraph: _Paragraph) -> Iterator[Block]:
 
 
 def _notes(page: PdfPage, body: float) -> Iterator[Block]:
-    """The footnotes of a page, taken out of its lines: what its foot has in small print or behind a raised mark."""
+    """Removes the footnotes from a page's lines and yields them: its foot, in small print or after a raised mark."""
     first = len(page.lines)
     while first and page.lines[first - 1].size < body * _SMALL:
         first -= 1
@@ -236,7 +236,7 @@ def _notes(page: PdfPage, body: float) -> Iterator[Block]:
 
 
 def _leading(pages: Sequence[PdfPage], body: float) -> float:
-    """The usual distance between two baselines of one paragraph in the usual size."""
+    """The usual distance between the baselines of a paragraph in the usual size."""
     steps = Counter[float]()
     for page in pages:
         for before, after in pairwise(page.lines):
@@ -257,7 +257,7 @@ def _begun(line: Line) -> _Paragraph:
 
 
 def _hanging_label(line: Line) -> tuple[str, int]:
-    """A number at the line's start with a gap behind it (or alone), and how many words it takes."""
+    """A number at the start of the line, before a gap or alone, and its number of words; ("", 0) if there is none."""
     for n_words in (1, 2, 3):
         if n_words > len(line.words):
             break
@@ -269,7 +269,7 @@ def _hanging_label(line: Line) -> tuple[str, int]:
 
 
 def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, body: float) -> bool:
-    """Whether the line goes on with the paragraph."""
+    """Whether the line continues the paragraph."""
     last = paragraph.last
     if line.beside or last.beside:
         return line.beside == last.beside and 0 < line.base - last.base <= 1.6 * line.size
@@ -281,9 +281,9 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     fits = abs(line.left - paragraph.indent) < line.size * 0.6
     ended = last.text.endswith(_ENDS) or last.right < right - 8 * body
     if _wraps(paragraph, line, leading) and not ended and not last.text.endswith((" and", " or")):
-        return True  # in mid-sentence: a number at the line's start is one that the sentence cites
+        return True  # in the middle of a sentence, a number at the start of the line is a reference
     if paragraph.steps and line.left < paragraph.lines[0].left - line.size * 0.6 and read_label(line.text)[0]:
-        return False  # a number further out than the paragraph's own
+        return False  # a number further left than the paragraph's own
     if n_words and not (paragraph.hanging and fits and not last.text.endswith((".", ";", ":"))):
         return False
     steps = read_label(line.text)[0] if last.text.endswith((*_ENDS, " and", " or")) else ()
@@ -295,7 +295,7 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     if line.base - last.base > leading * 1.35 + (body if line.size > body * 1.15 else 0):
         return False
     if len(paragraph.lines) == 1 and not paragraph.hanging:
-        fits = line.left <= paragraph.indent + 3 * body  # a first line may stand further in
+        fits = line.left <= paragraph.indent + 3 * body  # the second line may begin further right
     if not fits and line.left < paragraph.indent and paragraph.hanging:
         return not ended and len(paragraph.lines) == 1
     return fits or not ended
@@ -316,7 +316,7 @@ def _continue(before: Sequence[Step], after: Sequence[Step]) -> bool:
 
 
 def _wraps(paragraph: _Paragraph, line: Line, leading: float) -> bool:
-    """Whether the line stands right below the paragraph's last, where its further lines begin."""
+    """Whether the line is directly below the paragraph's last line and aligned with its further lines."""
     first, last = paragraph.lines[0], paragraph.last
     if line.page != last.page or not 0 < line.base - last.base <= leading * 1.35:
         return False
@@ -327,13 +327,13 @@ def _wraps(paragraph: _Paragraph, line: Line, leading: float) -> bool:
 
 
 def _levels(pages: Sequence[PdfPage], body: float) -> dict[tuple[float, bool], int]:
-    """How high the headings of a size stand, 1 to 9; of one size those all in capitals stand higher."""
+    """The levels of headings, 1 to 9, by size; at the same size, headings in capitals have a higher rank."""
     looks = {_look(line) for page in pages for line in page.lines if line.bold or line.size > body * _LARGE}
     return {look: min(n, 9) for n, look in enumerate(sorted(looks, reverse=True), start=1)}
 
 
 def _look(line: Line) -> tuple[float, bool]:
-    """The size to half a point, and whether all is in capitals."""
+    """The size to half a point, and whether the line is in capitals."""
     return round(line.size * 2) / 2, line.text.isupper()
 
 
@@ -355,7 +355,7 @@ def _block(paragraph: _Paragraph, body: float, levels: Mapping[tuple[float, bool
 
 
 def _joined_text(lines: Sequence[Line]) -> str:
-    """The lines as one text; a hyphen at a line's end stays, the words are joined."""
+    """The lines as one text; after a hyphen at the end of a line, the words are joined and the hyphen stays."""
     text = ""
     for line in lines:
         text = f"{text}{line.text}" if text.endswith("-") and not text.endswith(" -") else f"{text} {line.text}"

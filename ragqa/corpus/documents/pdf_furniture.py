@@ -1,4 +1,4 @@
-"""What of a PDF's pages is no text of the document: running headers and footers, page numbers, tables of contents."""
+"""Finds the furniture of PDF pages: running headers and footers, page numbers and tables of contents."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ragqa.corpus.documents.labels import from_roman, read_label
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.pdf_lines import Line
 
-_EDGE: Final = 0.12  # of a page's height: where headers and footers stand
+_EDGE: Final = 0.12  # share of a page's height, at its top and bottom, that may have headers and footers
 _LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
 _NUMBER: Final = re.compile(r"\d+|\b[ivxlc]+\b")
 _CONTENTS: Final = frozenset(("contents", "tableofcontents"))
 _ENTRY_ENDS: Final = re.compile(r"\d{1,4}(?:[–-]\d{1,4})?")
 _PAGE_NUMBER: Final = re.compile(r"(?i)(?:page\s*)?[-–—]?\s*(\d{1,4}|[ivxlc]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?$")
-_FIRST_PAGES: Final = 8  # where a table of contents may stand
-_ENTRIES: Final = 5  # of a table of contents, at least
-_APART: Final = 1.6  # times the usual distance between lines: so far a running head stands from the text
-_MOST_PAGES: Final = 0.5  # on which something stands in the place of a running head
-_LEAST_PAGES: Final = 5
+_FIRST_PAGES: Final = 8  # pages that may have a table of contents
+_ENTRIES: Final = 5  # least entries of a table of contents
+_APART: Final = 1.6  # least distance of a running head from the text, as a multiple of the usual line distance
+_MOST_PAGES: Final = 0.5  # least share of pages with a line in the place of a running head
+_LEAST_PAGES: Final = 5  # least number of such pages
 
 
 @dataclass(slots=True)
 class PdfPage:
-    """What stands on a page: lines in reading order, and tables and boxes with where they begin: column and top."""
+    """A page: its lines in reading order, and its tables and boxes with the column and top of each."""
 
     number: int
     height: float
@@ -38,7 +38,7 @@ class PdfPage:
 
 
 def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> None:
-    """Takes out running headers and footers, page numbers and tables of contents; ``body`` is the usual size."""
+    """Removes running headers and footers, page numbers and tables of contents; ``body`` is the usual text size."""
     running = _running(pages, body)
     places = _running_places(pages, body)
     listed: set[int] = set()
@@ -57,9 +57,9 @@ def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> 
 
 
 def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
-    """Lines at the edges that come back page after page, alike but for a number that counts the pages.
+    """The lines at page edges that recur on other pages and are equal except for a page number.
 
-    A numbered one in larger print is a heading, as where each chapter begins a page with its "Application".
+    A numbered line in larger print is a heading, such as "Application" if each chapter begins on a new page.
     """
     seen: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {}
     for page in pages:
@@ -74,7 +74,7 @@ def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
 
 
 def _running_places(pages: Sequence[PdfPage], body: float) -> set[int]:
-    """Heights where on most pages the outermost line stands, whatever it says, far from the text and no larger."""
+    """The heights at which most pages have their outermost line, of any text, far from the body and not larger."""
     steps = [after.base - before.base for page in pages for before, after in pairwise(page.lines)]
     usual = statistics.median([step for step in steps if 0 < step < 4 * body] or [body])
     gaps: dict[int, list[float]] = {}
@@ -88,7 +88,7 @@ def _running_places(pages: Sequence[PdfPage], body: float) -> set[int]:
 
 
 def _only_counts(by_page: Mapping[int, tuple[int, ...]]) -> bool:
-    """Whether each number is the same on most of these pages, or goes on from page to page; a note's does neither."""
+    """Whether each number is the same on most pages, or rises with the pages, which the number of a note does not."""
     return all(
         max(Counter(column).values()) * 2 > len(column)
         or max(Counter(n - page for n, page in zip(column, by_page, strict=True)).values()) * 2 > len(column)
@@ -97,10 +97,11 @@ def _only_counts(by_page: Mapping[int, tuple[int, ...]]) -> bool:
 
 
 def _contents(page: PdfPage, n_pages: int, *, goes_on: bool) -> Sequence[Line]:
-    """The lines of a table of contents: from its first to its last entry, those that wrap too, and its heading.
+    """The lines of a table of contents: from its first to its last entry, including wrapped lines, and its heading.
 
-    An entry ends in leaders and a page's number. Without leaders such numbers stand at the right edge of one of the
-    first pages, behind a gap, and never fall. Where it ``goes_on`` from the page before, one at the top will do.
+    An entry ends in leaders and a page number. Without leaders, the page numbers must be at the right edge of one of
+    the first pages, after a gap, and never fall. If the table ``goes_on`` from the page before, one entry at the top is
+    enough.
     """
     ends = [n for n, line in enumerate(page.lines) if _LEADERS.search(line.text)]
     if len(ends) < 3 or len(ends) * 2 < ends[-1] - ends[0]:
@@ -140,7 +141,7 @@ def _key(line: Line) -> tuple[str, int]:
 
 
 def _is_page_number(line: Line, page: PdfPage) -> bool:
-    """Whether the line is a page's number alone, outermost on the page."""
+    """Whether the line is only a page number and is the outermost line of the page."""
     if not _PAGE_NUMBER.match(line.text):
         return False
     others = [other.base for other in page.lines if other is not line]

@@ -1,7 +1,7 @@
-"""A page's characters -> words -> lines in reading order.
+"""Joins the characters of a page into words, and words into lines in reading order.
 
-The order in which a PDF draws is not the order in which it reads, so lines are built from boxes: columns are found,
-and what stands on one baseline in a column is one line, however it was drawn. Coordinates are points from the top left.
+A PDF does not draw text in reading order, so lines are built from boxes: columns are found, and all words on one
+baseline in a column are one line. Coordinates are points from the top left.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ragqa.corpus.documents.labels import read_label
 _MAX_CHARS: Final = 200_000  # of a page
 _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
-_FILLED: Final = {2: 0.6, 3: 0.66}  # by the number of columns: how much of one its text fills
-_SMALL: Final = 0.93  # of the usual size: small print
-_NEXT: Final = 1.6  # sizes between two lines of one note in a margin, at most
-_OF_LINES: Final = 6  # one in so many begins where a page's text does
-_SPACED: Final = 4  # letters in a row that stand apart: a word set wide
+_FILLED: Final = {2: 0.6, 3: 0.66}  # by the number of columns: least share of a column's width that its text fills
+_SMALL: Final = 0.93  # multiple of the usual size below which a word is small print
+_NEXT: Final = 1.6  # most sizes between two lines of one note in a margin
+_OF_LINES: Final = 6  # at least one line in so many begins at the left edge of a page's text
+_SPACED: Final = 4  # separate letters in a row from which they are a word set wide
 RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_RAISED_BY: Final = 0.6  # of the size: so far a small mark stands above the baseline of its line
-_MAX_CROSSED: Final = 10  # one line in so many may cross from one column to the other, as a heading does
+_RAISED_BY: Final = 0.6  # most distance of a small raised mark from the baseline of its line, in sizes
+_MAX_CROSSED: Final = 10  # at most one line in so many may cross two columns, as a heading does
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Words on one baseline; ``column`` is how far right of the page's first column theirs begins.
+    """Words on one baseline; ``column`` is the distance of their column from the first column of the page.
 
-    ``beside`` says what stands in a margin: the heading of the rule that begins beside it, or a note.
+    ``beside`` is not empty in a margin: it is "heading" beside the beginning of a rule, else "note".
     """
 
     words: tuple[Word, ...]
@@ -90,12 +90,12 @@ class Line:
         return sum(word.bold for word in self.words) * 2 > len(self.words)
 
     def gap_after(self, n_words: int) -> float:
-        """The white space behind the first ``n_words``, in points; 0 at the line's end."""
+        """The white space after the first ``n_words``, in points; 0 at the end of the line."""
         return self.words[n_words].left - self.words[n_words - 1].right if n_words < len(self.words) else 0.0
 
 
 def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN401 - pypdfium2's PdfPage and PdfTextPage
-    """Every word that is drawn upright on the page; the letters that are not."""
+    """Every upright word on the page; and the letters that are rotated or off the page."""
     import pypdfium2.raw as raw
 
     left, bottom, right, top = page.get_bbox()
@@ -135,7 +135,7 @@ def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN40
             close()
             askew += [" "] if askew and askew[-1] != " " else []
             continue
-        if code == 2:  # PDFium's mark for a hyphen at a line's end
+        if code == 2:  # PDFium's mark for a hyphen at the end of a line
             char = "-"
         raw.FPDFText_GetCharOrigin(text, n, x, y)
         if not raw.FPDFText_GetLooseCharBox(text, n, box) or abs(raw.FPDFText_GetCharAngle(text, n)) > 0.1:
@@ -161,7 +161,7 @@ def _is_bold(raw: Any, text: Any, place: int) -> bool:  # noqa: ANN401
 
 
 def lines_of(words: Sequence[Word], page: int) -> list[Line]:
-    """The lines of a page in reading order: a column after the other, what crosses both between them."""
+    """The lines of a page in reading order: column by column, with lines that cross columns between them."""
     lines = list(_joined(words, page))
     gutters = _gutters(lines)
     if not gutters:
@@ -180,7 +180,7 @@ def lines_of(words: Sequence[Word], page: int) -> list[Line]:
 
 
 def _with_margins(words: Sequence[Word], lines: list[Line], page: int) -> list[Line]:
-    """The lines, what stands in small print left or right of all others apart from them, where the next number is."""
+    """The lines, with notes in small print in the margins as lines of their own, before the next number."""
     sizes = Counter[float]()
     for word in words:
         sizes[word.size] += len(word.text)
@@ -205,7 +205,7 @@ def _with_margins(words: Sequence[Word], lines: list[Line], page: int) -> list[L
         note
         for note in notes
         if any(word.text.isalpha() and len(word.text) > 2 for line in note for word in line.words)
-        and not any(abs(line.base - base) < 2 * line.size for line in note for base in across)  # as a footnote's end
+        and not any(abs(line.base - base) < 2 * line.size for line in note for base in across)  # like a footnote's end
     ]
     if len(text) < _MIN_COLUMN_LINES or not notes:
         return lines
@@ -217,13 +217,13 @@ def _with_margins(words: Sequence[Word], lines: list[Line], page: int) -> list[L
 
 
 def _runs(line: Line) -> Iterator[Line]:
-    """The line cut where white space is wider than between words."""
+    """The line, cut at white space that is wider than between words."""
     starts = [0, *(n for n in range(1, len(line.words)) if line.gap_after(n) > line.size), len(line.words)]
     return (replace(line, words=line.words[start:end]) for start, end in pairwise(starts))
 
 
 def _insert(lines: list[Line], note: list[Line]) -> None:
-    """Puts a note in the margin before the line with a number beside it or next below, or behind all others."""
+    """Inserts a margin note before the numbered line beside it or next below it, else at the end."""
     level = note[0].base - 0.5 * note[0].size
     numbered = (n for n, line in enumerate(lines) if line.base >= level and not line.beside)
     place = next((n for n in numbered if read_label(lines[n].text)[0]), len(lines))
@@ -234,7 +234,7 @@ def _insert(lines: list[Line], note: list[Line]) -> None:
 
 
 def _joined(words: Sequence[Word], page: int, column: float = 0.0) -> Iterator[Line]:
-    """Words by their baselines; raised ones, as marks of footnotes, stay in their line."""
+    """Joins words into lines by their baselines; raised words, such as footnote marks, stay in their line."""
     held: list[Word] = []
     for word in sorted(words, key=lambda word: (word.base, word.left)):
         small, large = sorted((word.size, held[0].size)) if held else (0.0, 0.0)
@@ -247,7 +247,7 @@ def _joined(words: Sequence[Word], page: int, column: float = 0.0) -> Iterator[L
 
 
 def _line(words: list[Word], page: int, column: float) -> Line:
-    """The words in their order; what is raised right behind a letter belongs to its word: "Act¹", "1st"."""
+    """A line of words from left to right; raised text directly after a letter is part of its word: "Act¹", "1st"."""
     found: list[Word] = []
     for word in _closed(sorted(words, key=lambda word: word.left)):
         last = found[-1] if found else word
@@ -261,7 +261,7 @@ def _line(words: list[Word], page: int, column: float) -> Line:
 
 
 def _closed(words: Sequence[Word]) -> Iterator[Word]:
-    """The words of a line; one that is set wide, "P A R T", is one word."""
+    """The words of a line; letters set wide, "P A R T", become one word."""
     for is_letter, run in groupby(words, key=lambda word: len(word.text) == 1 and word.text.isalpha()):
         held = list(run)
         if not is_letter or len(held) < _SPACED:
@@ -285,9 +285,9 @@ def _crosses(line: Line, gutter: float) -> bool:
 
 
 def _gutters(lines: Sequence[Line]) -> list[float]:
-    """The middles of the white spaces between a page's columns, two or three; none on a page with one.
+    """The middles of the white spaces between the two or three columns of a page; [] for a page with one column.
 
-    All columns must hold running text, so that hanging numbers and tables make none.
+    All columns must have running text, so that hanging numbers and tables are not columns.
     """
     if len(lines) < _MIN_COLUMN_LINES:
         return []
@@ -310,7 +310,7 @@ def _gutters(lines: Sequence[Line]) -> list[float]:
 
 
 def _crossings(words: Sequence[Word]) -> list[int]:
-    """How many words stand, with some white space about them, above each whole point from the left."""
+    """For each whole point from the left, the number of words there, with some white space around them."""
     spans = [
         (max(0, math.floor(word.left - _MIN_GUTTER / 4) + 1), math.ceil(word.right + _MIN_GUTTER / 4)) for word in words
     ]
@@ -322,7 +322,7 @@ def _crossings(words: Sequence[Word]) -> list[int]:
 
 
 def _free_near(crossings: Sequence[int], middle: float, around: float, n_lines: int) -> float | None:
-    """Where the fewest words stand about this place of a page; None where too many do."""
+    """The position near ``middle`` that the fewest words cross; None if too many do."""
     near = range(max(0, int(middle - around)), min(int(middle + around), len(crossings)))
     least = min((crossings[x] for x in near), default=n_lines)
     free = [x for x in near if crossings[x] == least]

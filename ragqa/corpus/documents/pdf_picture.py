@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture, places on it marked; it runs where documents are read, in the process of their own."""
+"""Renders a page of a PDF as a picture with marked places; it runs in the worker process that reads documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EDGE: Final = (190, 110, 0, 255)
 
 
 def picture_of(path: Path, number: int, boxes: Sequence[Sequence[float]]) -> bytes:
-    """The page, from 1, as a PNG of bounded size. Raises UnreadableError where there is no such page."""
+    """The page with this number, from 1, as a PNG of bounded size. Raises UnreadableError if there is no such page."""
     import pypdfium2
     from PIL import Image, ImageDraw
 

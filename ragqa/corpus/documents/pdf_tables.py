@@ -1,4 +1,4 @@
-"""Tables with ruling lines and boxes on the pages of a PDF, found by pdfplumber; a table over several pages is one."""
+"""Finds tables on the pages of a PDF, by ruling lines with pdfplumber or by white space; joins them over pages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ragqa.corpus.documents.pdf_furniture import PdfPage
 from ragqa.corpus.documents.pdf_lines import Line, Word
 from ragqa.corpus.documents.sheets import CELLS, table_text
 
-_APART: Final = 3.5  # sizes between the baselines of two rows, at most
-_NEAR: Final = 1.7  # sizes between those of two lines of one cell, at most
+_APART: Final = 3.5  # most sizes between the baselines of two rows
+_NEAR: Final = 1.7  # most sizes between the baselines of two lines of one cell
 
 
 def find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> None:
-    """Takes the words of tables and named boxes out of the lines of these pages and keeps their cells instead."""
+    """Moves the words of tables and named boxes from the lines of these pages into tables."""
     import pdfplumber
 
     with pdfplumber.open(path) as document:
@@ -32,7 +32,7 @@ def find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> N
                 (table.bbox, [row.cells for row in table.rows]) for table in finder.tables
             ]
             held = {cell for _, rows in grids for row in rows for cell in row}
-            boxes = [(cell, [[cell]]) for cell in finder.cells if cell not in held]  # pdfplumber: no table
+            boxes = [(cell, [[cell]]) for cell in finder.cells if cell not in held]  # not in a table of pdfplumber
             for edges, grid in (*grids, *boxes):
                 rows, inside = _cells(page, grid)
                 rows = _columns_joined(rows)
@@ -54,7 +54,7 @@ def find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> N
 
 
 def _cells(page: PdfPage, grid: Sequence[Sequence[tuple[float, ...] | None]]) -> tuple[list[list[str]], set[int]]:
-    """The texts of a table's cells, each of the words whose middle stands in it, and those words; no word is lost."""
+    """The texts of a table's cells, by the words whose middle is in each, and the ids of those words."""
     words = [word for line in page.lines for word in line.words]
     inside: set[int] = set()
     rows = []
@@ -69,7 +69,7 @@ def _cells(page: PdfPage, grid: Sequence[Sequence[tuple[float, ...] | None]]) ->
 
 
 def _columns_joined(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The rows without empty columns; of two side by side one that ends where the other begins is cut by a rule."""
+    """The rows without empty columns; neighbouring columns that never overlap in their rows are joined."""
     columns: list[list[str]] = [[""] * len(rows)]
     for column in zip_longest(*rows, fillvalue=""):
         own, other = ([n for n, cell in enumerate(cells) if cell] for cells in (columns[-1], column))
@@ -89,7 +89,7 @@ def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
 
 
 def find_open_tables(pages: Sequence[PdfPage]) -> None:
-    """Takes rows whose cells stand apart, by white space that runs through all of them, out of the pages' lines."""
+    """Moves tables without ruling lines, whose cells are separated by white space, from the lines into tables."""
     lines = [line for page in pages for line in page.lines]
     by_number = {page.number: page for page in pages}
     taken: set[int] = set()
@@ -115,7 +115,7 @@ def find_open_tables(pages: Sequence[PdfPage]) -> None:
 
 
 def _region(lines: Sequence[Line], start: int) -> tuple[list[Line], list[float]]:
-    """The lines from this one on that white space parts alike, and where; none where two lines in a row do not."""
+    """The lines from this one on that have white space at the same places, and these places; [] if there are none."""
     region, edges = [lines[start]], _edges(lines[start : start + 1])
     for n in range(start + 1, len(lines) if edges else 0):
         line, step = lines[n], lines[n].base - region[-1].base
@@ -130,7 +130,7 @@ def _region(lines: Sequence[Line], start: int) -> tuple[list[Line], list[float]]
 
 
 def _edges(lines: Sequence[Line]) -> list[float]:
-    """The middles of the white spaces that run through all these lines, wide enough to part cells."""
+    """The middles of the white spaces through all these lines that are wide enough to separate cells."""
     spans = sorted((word.left, word.right) for line in lines for word in line.words)
     wide = 0.8 * lines[0].size * (2 if len(lines) == 1 else 1)
     found, right = [], spans[0][1]
@@ -142,7 +142,7 @@ def _edges(lines: Sequence[Line]) -> list[float]:
 
 
 def _open_rows(region: Sequence[Line], edges: Sequence[float]) -> Iterator[tuple[list[Line], list[list[str]]]]:
-    """Lines that make one row, and the words of its cells: rows stand apart, or each begins in the first column."""
+    """The lines and the cells' words of each row; rows have space between them, or begin in the first column."""
     steps = [after.base - before.base for before, after in pairwise(region)]
     least = min((step for step in steps if step > 0), default=0.0)
     far = [False, *(not 0 < step < 1.25 * least for step in steps)]
@@ -159,7 +159,7 @@ def _open_rows(region: Sequence[Line], edges: Sequence[float]) -> Iterator[tuple
 
 
 def _is_open_table(rows: Sequence[tuple[list[Line], list[list[str]]]]) -> bool:
-    """Whether such rows are a table: not numbers beside their texts, not columns of running text."""
+    """Whether these rows are a table, and not numbers beside their texts or columns of running text."""
     firsts = [" ".join(cells[0]) for _, cells in rows]
     if len(rows) < 3 or sum(map(bool, firsts)) * 3 < 2 * len(rows):
         return False
@@ -170,7 +170,7 @@ def _is_open_table(rows: Sequence[tuple[list[Line], list[list[str]]]]) -> bool:
 
 
 def whole_tables(blocks: Iterable[Block], parsed: Parsed) -> Iterator[Block]:
-    """Tables that go on on the next page put together; a head that is printed again is left out."""
+    """The blocks, with tables that continue on the next page joined; a repeated head is left out."""
     table: Block | None = None
     notes: list[Block] = []  # of the pages between
     for block in (*blocks, None):
@@ -181,7 +181,7 @@ def whole_tables(blocks: Iterable[Block], parsed: Parsed) -> Iterator[Block]:
             rows, further = table.text.split("\n"), block.text.split("\n")
             if further[0] == rows[0]:
                 parsed.leave_out("head of a table on a further page", further.pop(0))
-            if further and len(rows) > 1 and not further[0].split(CELLS)[0].strip():  # a row that the page's end cuts
+            if further and len(rows) > 1 and not further[0].split(CELLS)[0].strip():  # a row cut by the page break
                 cells = zip_longest(rows.pop().split(CELLS), further.pop(0).split(CELLS), fillvalue="")
                 further.insert(0, CELLS.join(f"{one} {other}".strip() for one, other in cells))
             table = replace(table, text="\n".join((*rows, *further)), place=f"{table.place};{block.place}")
@@ -196,14 +196,14 @@ def whole_tables(blocks: Iterable[Block], parsed: Parsed) -> Iterator[Block]:
 
 
 def _goes_on(table: Block, block: Block) -> bool:
-    """Whether the second is on the page behind the first and has as many columns."""
+    """Whether the second table is on the page after the first and has the same number of columns."""
     pages = [int(one.place.rpartition("page=")[2].partition("&")[0]) for one in (table, block)]
     columns = [max(row.count(CELLS) for row in one.text.split("\n")) for one in (table, block)]
     return block.kind == "table" and pages[0] + 1 == pages[1] and columns[0] == columns[1]
 
 
 def place_of(boxes: Sequence[tuple[int, float, float, float, float]]) -> str:
-    """One box a page."""
+    """The place of these boxes: one box for each page."""
     found = []
     for number in dict.fromkeys(box[0] for box in boxes):
         own = [box[1:] for box in boxes if box[0] == number]

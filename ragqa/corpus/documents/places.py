@@ -1,4 +1,4 @@
-"""Where a passage stands in its file, read from its place (`ragqa.corpus.documents.model`). Pure."""
+"""Parses the place of a passage in its file (`ragqa.corpus.documents.model`). Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PageBoxes:
 
 
 def pages_of(place: str) -> tuple[PageBoxes, ...]:
-    """The pages that a passage stands on; none where its place is no page."""
+    """The pages of a passage; () if its place has no page."""
     found: dict[int, list[tuple[float, float, float, float]]] = {}
     for piece in place.split(";"):
         match = re.fullmatch(r"page=(\d{1,6})&box=([\d.,-]+)", piece)
@@ -27,7 +27,7 @@ def pages_of(place: str) -> tuple[PageBoxes, ...]:
 
 
 def place_words(place: str) -> str:
-    """Where a passage stands in its file, in words; empty where nothing is known."""
+    """The place of a passage in its file, in words; empty if unknown."""
     pages = pages_of(place)
     if pages:
         return f"page {pages[0].page}" if len(pages) == 1 else f"pages {pages[0].page}–{pages[-1].page}"

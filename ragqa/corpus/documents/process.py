@@ -1,6 +1,6 @@
-"""Documents read in a process of their own, which may take a bounded time and memory and may die.
+"""Reads documents in a separate process with bounded time and memory, which may crash without harm.
 
-One process reads one document after another; after one that it dies of, or that takes too long, a new one goes on.
+One process reads one document after another. If it crashes or a document takes too long, a new process takes over.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ragqa.types import Passage
 SECONDS: Final = 600.0  # for one document: 5,000 pages take some five minutes on a slow machine
 MAX_ANSWERS_BYTES: Final = 10 * 2**20  # of a file of answers to check
 WHOLE: Final = "a PDF, Word, HTML, Excel, CSV or text file"
-_WHOLE_TOKENS: Final = 2_000  # of a piece of a document that is read as a whole
+_WHOLE_TOKENS: Final = 2_000  # of a passage when a document is read as one text
 _MAX_REPLY: Final = 256 * 2**20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A line of a document's outline: how deep it stands, what it is (part, rule, table, …), its number and words."""
+    """A line of a document's outline: its depth, kind (part, rule, table, …), number and text."""
 
     depth: int
     kind: str
@@ -43,8 +43,8 @@ class Heading:
 class Reading:
     """A document as it would be indexed.
 
-    ``dropped`` counts what was left out, by what it was; ``left_out`` holds the texts that were so most often: what
-    each was, how it begins, how often.
+    ``dropped`` counts left-out texts by reason. ``left_out`` has the most frequent ones: reason, beginning of the text
+    and count.
     """
 
     title: str
@@ -56,7 +56,7 @@ class Reading:
 
 
 class Reader:
-    """Reads documents; close it, or use it in a ``with``."""
+    """Reads documents. Close it after use, or use it in a ``with`` statement."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -71,7 +71,7 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Ends the process, whatever it is at."""
+        """Kills the process, even if it is reading."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -90,7 +90,8 @@ class Reader:
     ) -> Reading:
         """The document of this kind at ``path``, or the member of the archive there.
 
-        ``beside`` are web pages of the same place, which show what of this one is the place's. Raises UnreadableError.
+        ``beside`` are web pages of the same folder, by which the furniture of the site is recognised. Raises
+        UnreadableError.
         """
         request: dict[str, Any] = {"path": str(path.resolve()), "member": member, "kind": kind}
         request["beside"] = [str(one.resolve()) for one in beside]
@@ -105,7 +106,7 @@ class Reader:
         )
 
     def answers(self, content: bytes, name: str, most: int) -> list[tuple[int, str, str]]:
-        """Number, question and answer of the first ``most`` items of a file of answers that have one.
+        """The number, question and answer of the first ``most`` items with an answer in a file of answers.
 
         Raises UnreadableError.
         """
@@ -119,7 +120,7 @@ class Reader:
         return [(number, question, text) for number, question, text in reply["answers"]]
 
     def text(self, content: bytes, name: str) -> str:
-        """The text of a document of any kind that is read, its headings on lines of their own.
+        """The text of a document of any supported kind, with headings on lines of their own.
 
         Raises UnreadableError.
         """
@@ -168,7 +169,7 @@ class Reader:
         timer = threading.Timer(self._seconds, process.kill)
         timer.start()
         try:
-            told = {**request, "seconds": self._seconds}  # of the processor: a busy machine only takes longer
+            told = {**request, "seconds": self._seconds}  # processor time, which does not count waiting
             reply = self._exchange(process, json.dumps(told).encode() + b"\n")
         finally:
             in_time = timer.is_alive()
@@ -184,7 +185,7 @@ class Reader:
         return answer
 
     def _exchange(self, process: subprocess.Popen[bytes], request: bytes) -> bytes:
-        """The line that the process writes; what there is of one where it ends."""
+        """The line that the process writes; an incomplete line if the process ends."""
         if process.stdin is None or process.stdout is None:
             return b""
         try:

@@ -1,4 +1,4 @@
-"""Spreadsheets: XLSX through openpyxl (values, never formulas or macros) and CSV; a sheet becomes a table."""
+"""Reads spreadsheets: XLSX with openpyxl (values, never formulas or macros) and CSV; a sheet becomes a table."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, words_o
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
 MAX_COLUMNS: Final = 256
-_LONG: Final = 12  # words of a cell that is no heading
-_ROWS_AT_ONCE: Final = 20  # of a table in one block, under its headings
+_LONG: Final = 12  # most words of a heading cell
+_ROWS_AT_ONCE: Final = 20  # rows of a table in one block, under its headings
 
 
 def parse_xlsx(path: Path) -> Parsed:
-    """Every visible sheet's cells as they were last computed."""
+    """The cells of every visible sheet, with the values that were last computed."""
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 
     parsed = Parsed()
-    with path.open("rb") as file:  # closed also where the workbook is damaged: the process reads others after it
+    with path.open("rb") as file:  # closed even if the workbook is damaged, as the process reads others after it
         try:
             book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         except (InvalidFileException, KeyError, ValueError, OSError, SyntaxError, TypeError) as error:
@@ -43,7 +43,7 @@ def parse_xlsx(path: Path) -> Parsed:
 
 
 def _raw_words(path: Path) -> list[str]:
-    """The words of all cells that hold text, from the XML of the file; numbers are shown in many ways."""
+    """The words of all text cells, from the XML of the file; not of numbers, which may be shown in many ways."""
     from lxml import etree
 
     found: list[str] = []
@@ -98,7 +98,7 @@ def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl h
 
 
 def parse_csv(path: Path) -> Parsed:
-    """The rows, in UTF-8, UTF-16 or else Windows-1252, parted by what parts most cells of the first lines alike."""
+    """The rows of a file in UTF-8, UTF-16 or else Windows-1252; the delimiter is detected from the first lines."""
     text, parsed = decoded(path.read_bytes()), Parsed()
     parsed.words = words_of(clean_text(text))
     try:
@@ -115,7 +115,7 @@ def parse_csv(path: Path) -> Parsed:
 
 
 def decoded(data: bytes) -> str:
-    """Text of a file that does not say how it is encoded."""
+    """The text of a file without a stated encoding."""
     for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"", "utf-8-sig")):
         if data.startswith(mark):
             try:
@@ -126,7 +126,7 @@ def decoded(data: bytes) -> str:
 
 
 def table_text(rows: Iterable[Sequence[str]]) -> str:
-    """A row a line; empty rows go."""
+    """The text of a table: one line for each row that is not empty."""
     return "\n".join(CELLS.join(row).strip() for row in rows if any(row))
 
 
@@ -139,7 +139,7 @@ def _shown(value: object) -> str:
 
 
 def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
-    """Blocks of some rows each, all under the headings: the first row with as many cells as most have."""
+    """Adds blocks of several rows, each under the headings: the first row with more than one cell."""
     heading: list[str] = []
     waiting: list[list[str]] = []
     first = number = 0
@@ -149,7 +149,7 @@ def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
         while row and not row[-1]:
             row.pop()
         filled = [cell for cell in row if cell]
-        if not heading and len(filled) == 1 and len(filled[0].split()) > _LONG:  # running text in a sheet of its own
+        if not heading and len(filled) == 1 and len(filled[0].split()) > _LONG:  # running text before the table
             parsed.add(Block(filled[0], place=f"{place}{number}"))
             continue
         if not heading and len(row) > 1:

@@ -1,8 +1,8 @@
-"""Blocks -> a tree of numbered units: which number stands under which, whatever the file was.
+"""Builds a tree of numbered units from blocks, for every kind of file.
 
-A label alone does not say where it belongs: "2." may go on with a list of guidance or begin chapter 2, "(i)" may follow
-"(h)" or begin a list of its own. So every place where it could stand is weighed: what it follows, whether both are
-headings, how far both are indented (`_Builder._place`).
+A label alone does not show where it belongs: "2." may continue a list of guidance or begin chapter 2, and "(i)" may
+follow "(h)" or begin a new list. So every possible place gets a weight: by the number before it, by whether both are
+headings, and by their indents (`_Builder._weighed`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from ragqa.corpus.documents.labels import (
 )
 from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
 
-_ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
-_TOLERANCE: Final = 6.0  # points within which two indents are one
-_DEEPEST: Final = 40  # units within units: what is numbered deeper stands beside the last
+_ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
+_TOLERANCE: Final = 6.0  # points within which two indents are equal
+_DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 MAX_TITLE_WORDS: Final = 40
 _RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
@@ -45,7 +45,7 @@ _NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 
 def build(blocks: Iterable[Block]) -> Unit:
-    """The root of the document's units."""
+    """The root of the document's tree of units."""
     blocks = list(counted_on(blocks))
     marked = (block.kind == "heading" and block.level > 0 and not _is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), marks_headings=sum(marked) >= MARKED)
@@ -98,8 +98,8 @@ class _Builder:
         self.counted = counted  # words that number the document's parts
         self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
-        self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
-        self._last: dict[tuple[str, bool], Unit] = {}  # of each style, headings apart: numbers count on through parts
+        self._captions: list[tuple[int, str, int]] = []  # level, text, depth of the stack
+        self._last: dict[tuple[str, bool], Unit] = {}  # by style, headings apart: numbers may continue over parts
 
     def add(self, block: Block) -> None:
         if block.kind == "version":
@@ -127,18 +127,18 @@ class _Builder:
             return
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
         for step in steps:
-            level = 0 if step.style == GUIDANCE and _is_of_page(block) else block.level  # a size says no depth
+            level = 0 if step.style == GUIDANCE and _is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
         unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
 
     def begin(self, levels: set[int]) -> None:
-        """Numbered headings begin: those of the front stand over them only where others as high come later."""
+        """Marks the first numbered heading; earlier headings apply to it only if later ones have the same level."""
         self.begun = True
         self._captions = [held for held in self._captions if held[0] in levels]
 
     def _is_cited(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
-        """Whether "4.2 applies …" goes on with a sentence: a number that is next in its place does not."""
+        """Whether a number such as "4.2 applies …" is a reference in a sentence, and not the next number."""
         if block.label or steps[0].style != DOTTED or len(steps) > 1 or not text[:1].islower():
             return False
         value = steps[0].value
@@ -147,7 +147,7 @@ class _Builder:
         return not after and not (opens(value) and any(whole_value(unit) == value[:-1] for unit in self._stack))
 
     def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
-        """Whether a bare number or an initial neither opens a list nor goes on with one: "12 USC", "T. S. Eliot"."""
+        """Whether a bare number or an initial neither begins nor continues a list: "12 USC", "T. S. Eliot"."""
         step = steps[0]
         if block.label or step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
             return False
@@ -158,13 +158,13 @@ class _Builder:
         )
 
     def _reads_as_heading(self, step: Step, text: str) -> bool:
-        """Whether a numbered text names what follows rather than says something."""
+        """Whether a numbered text is the name of the text after it, and not a statement."""
         if self.marks_headings or step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
             return False
         return 0 < len(text.split()) <= 15 and not text.endswith(_NO_HEADING_ENDS) and not text[:1].islower()
 
     def _caption(self, block: Block) -> None:
-        """A heading without a number: it ends lists and rules, and names what follows."""
+        """Adds a heading without a number, which ends lists and rules and names the text after it."""
         while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]) or self._ends(self._stack[-1], block):
             self._stack.pop()
         level = block.level or 7
@@ -174,7 +174,7 @@ class _Builder:
         self._captions.append((level, block.text, depth))
 
     def _ends(self, unit: Unit, heading: Block) -> bool:
-        """Whether a heading without a number ends this unit, which says something: its source says how high it is."""
+        """Whether a heading without a number ends this unit, which has text, by the level in its source."""
         as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
         return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or _is_of_page(heading))
 
@@ -182,15 +182,15 @@ class _Builder:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
 
     def _is_rule(self, unit: Unit) -> bool:
-        """Whether a number is that of a text and not of a heading."""
+        """Whether the unit's number belongs to a text and not to a heading."""
         return bool(unit.style) and not unit.is_heading and unit.style not in {*RANKS, GUIDANCE}
 
     def _holding(self) -> Unit:
-        """The provision that what was read last belongs to."""
+        """The provision that contains the last block."""
         return next((unit for unit in reversed(self._stack[1:]) if not self._is_item(unit)), self._stack[:2][-1])
 
     def _unnumbered(self, block: Block, kind: str) -> None:
-        """A paragraph, table or heading without a number; a note's is its mark."""
+        """Adds a paragraph, table or heading without a number, or a note, whose number is its mark."""
         parent = self._holding() if kind == "note" else self._stack[-1]
         unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
         if kind == "note" and block.label:
@@ -201,7 +201,7 @@ class _Builder:
         parent.parts.append(unit)
 
     def _is_titled_by(self, block: Block) -> bool:
-        """Whether the block is the name of the part, chapter or article whose number stands alone before it."""
+        """Whether the block is the title of the part, chapter or article whose number is alone before it."""
         top = self._stack[-1]
         return (
             top.style in RANKS
@@ -219,7 +219,7 @@ class _Builder:
         top.is_heading = True
 
     def _go_on(self, block: Block) -> None:
-        """Text without a number: the rest of the unit it stands in, by its indent where there are any."""
+        """Adds text without a number to the unit that it continues, by its indent if indents are known."""
         while self._announces_anew(self._stack[-1], block):
             self._stack.pop()
         depth = len(self._stack) - 1
@@ -235,12 +235,12 @@ class _Builder:
             unit.parts.append(block)
 
     def _announces_anew(self, unit: Unit, block: Block) -> bool:
-        """Whether "For others:" stands further out than this one of a list, and so begins another list beside it."""
+        """Whether a text such as "For others:" is further left than this item and so introduces another list."""
         listed = self._is_item(unit) or (unit.style == "1." and not unit.is_heading)
         return listed and block.text.endswith(":") and _is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
-        """Whether the text stands further out than this item, or than a rule's number, and so is none of its own."""
+        """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
         if not self._is_item(unit):
             return self._is_rule(unit) and 0 < block.indent < unit.margin - _TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
@@ -273,7 +273,7 @@ class _Builder:
         return unit
 
     def _under_rank(self, rank: float, level: int) -> int:
-        """The innermost unit of a higher rank, or a numbered heading below that which holds nothing else."""
+        """The depth of the innermost unit of a higher rank, or of a numbered heading below it with only such units."""
         found = max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
         for unit in self._stack[found + 1 :]:
             only_ranks = len(unit.texts) == 1 and all(below.style in RANKS for below in unit.units)
@@ -283,7 +283,7 @@ class _Builder:
         return found
 
     def _under_prefix(self, value: Value) -> int:
-        """The innermost unit whose number begins this one, items of lists last; else the innermost part or the like."""
+        """The depth of the innermost unit whose number is a prefix of this one, list items last; else of a part."""
         rank, item, found = 0, 0, 0
         for n, unit in enumerate(self._stack):
             if unit.style in RANKS:
@@ -297,13 +297,13 @@ class _Builder:
         return max(found, rank) or item
 
     def _under_id(self, printed: str) -> int:
-        """The innermost unit whose identifier begins this one."""
+        """The depth of the innermost unit whose identifier is a prefix of this one."""
         return max(
             n for n, unit in enumerate(self._stack) if not n or (unit.style == ID and printed.startswith(unit.label))
         )
 
     def _under_guided(self, level: int) -> int:
-        """The rule that guidance stands under; an item of it where the guidance's heading is so many levels deeper."""
+        """The depth of the rule above guidance, or of an item of it if the guidance's heading is that much deeper."""
         inside = [n for n, unit in enumerate(self._stack) if unit.style == GUIDANCE]
         if inside:
             return inside[0] - 1
@@ -334,35 +334,35 @@ class _Builder:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
             last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
-            # Where a rule was quoted between:
+            # If a quoted rule came between:
             if last is not None and best < 2.5 and (parent := self._open_above(last)) is not None:
                 best, chosen, place = 2.5, read, parent
             weight = 2.0 if opens(value) else 1.5 if last is not None else -2.0
             under = len(self._stack) - 1
-            while is_heading and self._is_rule(self._stack[under]):  # no heading stands below a rule
+            while is_heading and self._is_rule(self._stack[under]):  # no heading is below a rule
                 under -= 1
             top = self._stack[-1]
             if top.indent and indent and indent < top.indent - _TOLERANCE:
                 weight -= 1.5
             elif opens(value) and top.style and top.indent and indent > top.indent and _aligned(top.indent, indent) < 0:
-                weight += 1.5  # "(i)" further in than "(h)" begins a list of its own
+                weight += 1.5  # "(i)" further right than "(h)" begins a new list
             if weight > best:
                 best, chosen, place = weight, read, under
         return place, chosen
 
     def _starts_again(self, n: int, indent: float, is_heading: bool) -> bool:
-        """Whether a heading without a number stands since, and what is counted below it is as far in as this unit."""
+        """Whether a heading without a number came since this unit, and the new number has the same indent."""
         unit = self._stack[n]
         since = any(depth > n for _, _, depth in self._captions)
         return since and unit.is_heading == is_heading and _aligned(unit.indent, indent) > 0
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
-        """Whether a chapter may follow this rule: its number does, and the rule's own chapter has no heading."""
+        """Whether a chapter of this number may follow this rule, whose own chapter has no heading."""
         chapter = self._stack[n].value[:1]
         return follows(chapter, value) and not any(whole_value(above) == chapter for above in self._stack[:n])
 
     def _open_above(self, unit: Unit | None) -> int | None:
-        """Where this unit's parent stands open with no part, chapter or the like begun below it since."""
+        """The depth of this unit's parent if it is still open and no part or chapter has begun below it; else None."""
         for n in range(len(self._stack) - 1, -1, -1):
             if unit is not None and self._stack[n] is unit.parent:
                 return n if n < len(self._stack) - 1 else None

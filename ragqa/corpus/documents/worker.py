@@ -1,7 +1,7 @@
-"""The process that reads documents: `python -m ragqa.corpus.documents.worker`, a JSON object a line in and out.
+"""The process that reads documents: `python -m ragqa.corpus.documents.worker`, with a JSON object a line in and out.
 
-It reads untrusted files, so it is confined, has bounded memory and time, writes only to a temporary folder, and may be
-killed at any moment; see `ragqa.corpus.documents.process` for the other side.
+It reads untrusted files. So it is confined, has bounded memory and time, writes only to a temporary folder, and may be
+killed at any moment. `ragqa.corpus.documents.process` starts it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-MAX_MEMORY: Final = 2 * 2**30
+MAX_MEMORY: Final = 2 * 2**30  # bytes
 SHOWN: Final = 5  # numbers in one line
-MAX_SHOWN: Final = 500  # different texts that were left out
+MAX_SHOWN: Final = 500  # distinct left-out texts in a reply
 _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "PDF": parse_pdf,
     "Word": parse_docx,
@@ -53,7 +53,7 @@ _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
 def read_document(
     path: Path, kind: str, document_id: str, max_tokens: int, beside: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """What `ragqa.corpus.documents.process.Reading` holds, of this file. Raises CorpusError."""
+    """The values of `ragqa.corpus.documents.process.Reading` for this file. Raises CorpusError."""
     check(path, kind)
     if kind == "text":
         passages = tuple(chunks(path, path.name, document_id, max_tokens))
@@ -105,7 +105,7 @@ def _shown(unit: Unit) -> dict[str, Any]:
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to one request; ``refused`` is the line that says why there is none."""
+    """The reply to one request; ``refused`` is a line with the reason why it failed."""
     try:
         path = Path(request["path"])
         if "answers" in request:
@@ -124,7 +124,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             return read_document(_unpacked(path, request["member"], Path(folder)), *arguments)
     except CorpusError as error:
-        return {"refused": " ".join(str(error).split())}  # one line, whatever a library said
+        return {"refused": " ".join(str(error).split())}  # one line, even if a library's message has several
     except MemoryError:
         return {"refused": f"expected a document that can be read in {MAX_MEMORY >> 30} GB, found more; split it"}
     except RecursionError:
@@ -135,13 +135,13 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answers(path: Path, name: str, most: int) -> list[tuple[int, str, str]]:
-    """Number, question and answer of the items that have one."""
+    """The number, question and answer of the items with an answer."""
     items = (item for item in answers_in(path.read_bytes(), name).items if not item.skipped)
     return [(item.number, item.question, item.answer) for item in islice(items, most)]
 
 
 def _unpacked(path: Path, member: str, folder: Path) -> Path:
-    """The member in a file of its own; only its suffix is taken from its name."""
+    """Unpacks the member into a file of its own; of its name, only the suffix is used."""
     target = folder / f"member{Path(member).suffix.lower()}"
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as packed:
@@ -153,11 +153,11 @@ def _unpacked(path: Path, member: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Answers requests until there are none."""
-    os.nice(5)  # questions come first
+    """Answers requests until the input ends."""
+    os.nice(5)  # questions have priority
     confine(MAX_MEMORY, 2 * MAX_BYTES)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints is no reply
+    os.dup2(2, 1)  # output of libraries must not mix with replies
     for line in sys.stdin:
         request = json.loads(line)
         limit_processor(request["seconds"])

@@ -1,1 +1,1 @@
-"""Wikipedia as a corpus: a MediaWiki server, a Kiwix server, a ZIM file, a dump; all become Markdown, then passages."""
+"""Wikipedia as a corpus: a MediaWiki or Kiwix server, a ZIM file or a dump becomes Markdown and then passages."""

@@ -1,4 +1,4 @@
-"""A wiki page's HTML -> Markdown, and an article in Markdown -> its passages, each with title and headings."""
+"""Converts a wiki page's HTML to Markdown, and an article in Markdown to passages with title and headings."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ragqa.corpus.text import SEPARATOR
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-VERSION: Final = 1  # of how sources become Markdown and Markdown passages; part of every stream's identity
+VERSION: Final = 1  # raise it when sources become other Markdown or passages; part of every stream's identity
 
 
 def article_passages(title: str, markdown: str, max_tokens: int, document_id: str = "") -> tuple[Passage, ...]:
-    """The chunks of an article, none where it has no text below its headings.
+    """The chunks of an article; () if it has no text below its headings.
 
-    ``document_id`` is the title where none is given. Passage ids are ``"Title:1"``, ``"Title:2"``: unique where the
-    documents' are, for what follows the last colon is the number.
-    ``section`` is the path of headings below the title, ``start`` and ``end`` are offsets in the Markdown.
+    ``document_id`` is the title by default. Passage ids are ``"Title:1"``, ``"Title:2"``. They are unique if document
+    ids are, as the number follows the last colon. ``section`` is the path of headings below the title; ``start`` and
+    ``end`` are offsets in the Markdown.
     """
     spans = (
         (SEPARATOR.join(section.path), span)
@@ -48,17 +48,17 @@ _NOT_TEXT: Final = (
     *(".catlinks", "#siteSub", "#jump-to-nav", ".mwe-math-fallback-image-inline", ".mwe-math-fallback-image-display"),
 )  # fmt: skip
 _UNMARKED: Final = ("a", "b", "i", "strong", "em", "u", "s", "small", "big", "abbr", "cite", "q", "mark", "sup", "sub")
-MAX_DEPTH: Final = 400  # of elements in elements
+MAX_DEPTH: Final = 400  # of nested elements
 _BREAKS = re.compile(r"(?:<br\s*/?>|\\$)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def html_markdown(html: str, title: str = "") -> str:
-    """The page as Markdown, cleaned (`clean_text`), read by html-to-markdown. Raises CorpusError where that fails.
+    """The page as cleaned Markdown (`clean_text`), converted by html-to-markdown. Raises CorpusError if that fails.
 
-    References, navigation boxes, edit links, notices, styles and scripts go; links and emphasis leave their words.
-    ``title``, where it is a heading of level 1, goes too; other headings of that level get level 2. A cell's list is
-    parted by commas.
+    References, navigation boxes, edit links, notices, styles and scripts are removed; links and emphasis become plain
+    words. A heading of level 1 that is ``title`` is removed, and other headings of level 1 get level 2. Items of a list
+    in a table cell are separated by commas.
     """
     from html_to_markdown import ConversionOptions, convert
 
@@ -77,7 +77,7 @@ def html_markdown(html: str, title: str = "") -> str:
     )
     try:
         markdown = convert(html, options).content or ""
-    except Exception as error:  # the library's own errors have no one base
+    except Exception as error:  # the library's errors have no common base class
         msg = f"expected a page's HTML, found what cannot be converted ({error}); leave the page out or report it"
         raise CorpusError(msg) from error
     lines = (_line(line, title) for line in markdown.split("\n"))

@@ -1,6 +1,6 @@
-"""A wiki's dump (pages-articles XML, plain, .gz or .bz2, also in parts) as a stream of articles in bounded memory.
+"""Reads a wiki dump (pages-articles XML, plain, .gz or .bz2, also in parts) as a stream of articles in bounded memory.
 
-The XML is read piece by piece; entity declarations are refused, so that no file can grow in memory.
+The XML is read piece by piece. Entity declarations are refused, so that entities cannot expand to fill memory.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
 LABEL = "dump"
-MAX_PAGE_CHARS: Final = 16 * 2**20  # MediaWiki itself stores at most 2 MB; more is passed over
+MAX_PAGE_CHARS: Final = 16 * 2**20  # longer pages are skipped; MediaWiki itself stores at most 2 MB
 PIECE_BYTES: Final = 2**18
-_FILE, _CATEGORY = "6", "14"  # keys of the namespaces, whatever the wiki's language calls them
+_FILE, _CATEGORY = "6", "14"  # keys of the namespaces, which are the same in every language
 _READ: Final = frozenset({"title", "ns", "model", "text", "namespace"})
 
 logger = logging.getLogger(__name__)
@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DumpPage:
-    """An article's title and wikitext, None where it was to be passed over or is too long.
+    """An article's title and wikitext; the text is None if the article was skipped or is too long.
 
-    ``dropped``: the names of the wiki's namespaces of files and categories, in lower case.
+    ``dropped`` has the names of the wiki's namespaces of files and categories, in lower case.
     """
 
     title: str
@@ -44,10 +44,10 @@ class DumpPage:
 
 
 def read_pages(path: Path, n_skipped: int = 0) -> Iterator[DumpPage]:
-    """The pages of the main namespace that are no redirects; the first ``n_skipped`` come without their text.
+    """Yields the pages of the main namespace that are not redirects; the first ``n_skipped`` have no text.
 
-    Of several revisions the last is read. Raises CorpusError, with line and column, where the file is no such XML,
-    ends too soon or cannot be unpacked; what stands before that place has been given by then.
+    If a page has several revisions, the last one is read. Raises CorpusError, with line and column, if the file is not
+    such XML, ends too soon or cannot be unpacked; the pages before that place have then already been yielded.
     """
     reader = _Reader(path.name, n_skipped)
     try:
@@ -70,7 +70,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Takes bytes, gives the pages that they end."""
+    """An incremental parser: takes bytes and returns the pages that are complete."""
 
     name: str
     n_skipped: int
@@ -109,7 +109,7 @@ class _Reader:
         return done
 
     def after(self) -> str:
-        """Where reading stands, in words."""
+        """The current place in the file, in words for an error."""
         return f" after {self.n_articles:,} articles, the last {self._title[:80]!r}" if self.n_articles else ""
 
     def _start(self, element: str, attributes: dict[str, str]) -> None:
@@ -161,7 +161,7 @@ class _Reader:
         self._values = {}
 
     def _is_wanted(self) -> bool:
-        """Whether the text that begins here will be asked for."""
+        """Whether the text that begins here is needed."""
         is_article = self._values.get("ns", "0").strip() == "0" and not self._is_redirect
         return is_article and self.n_articles >= self.n_skipped
 
@@ -177,17 +177,17 @@ class _Reader:
 
 
 _DUMP: Final = re.compile(r"\.xml(?:-p[0-9]+p[0-9]+)?(?:\.bz2|\.gz)?$", re.IGNORECASE)
-_PART: Final = re.compile(r"pages-(?:articles|meta)", re.IGNORECASE)  # in a folder other .xml files are no dump's
+_PART: Final = re.compile(r"pages-(?:articles|meta)", re.IGNORECASE)  # other .xml files in a folder are not dumps
 _NUMBERS: Final = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class DumpStream:
-    """The articles of a dump: pages of the main namespace that are no redirects, each by its title.
+    """The articles of a dump: pages of the main namespace that are not redirects, identified by title.
 
-    ``source`` is a file or a folder of parts, read in the order of the numbers in their names. Titles are taken to be
-    unique, as they are in a wiki. Pages before ``start`` are read over without being converted: some 100 MB of XML a
-    second, less where it must be unpacked.
+    ``source`` is a file or a folder of parts, read in the order of the numbers in their names. Titles are assumed to be
+    unique, as in any wiki. Pages before ``start`` are read but not converted, at some 100 MB of XML a second, or less
+    if it must be unpacked.
     """
 
     source: Path
@@ -223,14 +223,14 @@ class DumpStream:
 
 
 def stream(source: Path, chunk_max_tokens: int = 128) -> DumpStream:
-    """The articles of this dump."""
+    """A stream of the articles of this dump."""
     return DumpStream(source, chunk_max_tokens)
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """The files of a dump in the order of the numbers in their names; none where there are none.
+    """The files of a dump in the order of the numbers in their names.
 
-    In a folder only those called ``…pages-articles…`` or ``…pages-meta…`` count.
+    In a folder, only files named ``…pages-articles…`` or ``…pages-meta…`` count.
     """
     if not source.is_dir():
         return (source,) if source.is_file() and _DUMP.search(source.name) else ()

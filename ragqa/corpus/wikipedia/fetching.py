@@ -1,4 +1,4 @@
-"""Fetching pages from other people's servers: slowly, one request at a time, and each page only once."""
+"""Fetches pages from other people's servers: slowly, one request at a time, and each page only once."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ logger = logging.getLogger(__name__)
 
 
 class PageCache:
-    """Files below ``folder``, named by the sha256 of their key; may be deleted at any time.
+    """A cache of files below ``folder``, named by the sha256 of their key. It may be deleted at any time.
 
-    Written aside and moved into place, so several processes may share it. A failing disk only costs further requests.
+    Files are written aside and moved into place, so several processes may share it. If the disk fails, pages are only
+    requested again.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, *key: str) -> dict[str, Any] | None:
-        """What is cached under this key, None where nothing is or it cannot be read."""
+        """The value cached under this key; None if there is none or it cannot be read."""
         try:
             value = json.loads(gzip.decompress(self._path(key).read_bytes()))
         except (OSError, EOFError, ValueError, zlib.error):
@@ -53,7 +54,7 @@ class PageCache:
         return value if isinstance(value, dict) and value.pop("key", None) == list(key) else None
 
     def put(self, value: dict[str, Any], *key: str) -> None:
-        """Caches it under this key; a failure is logged."""
+        """Caches the value under this key; a failure is only logged."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,17 +72,17 @@ REQUESTS_PER_SECOND: Final = 5.0
 TRIES: Final = 6
 TIMEOUT_SECONDS: Final = 60.0
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
-MAX_PAUSE_SECONDS: Final = 120.0  # whatever the server asks for
+MAX_PAUSE_SECONDS: Final = 120.0  # even if the server asks for more
 MAX_ANSWER_BYTES: Final = 64 * 2**20
 MAX_REDIRECTS: Final = 5
 USER_AGENT: Final = f"ragqa/{__version__} (question answering over passages; one request at a time)"
 
-_sleep = time.sleep  # tests put another in
+_sleep = time.sleep  # replaced in tests
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A server's whole answer; ``url`` is where it came from after redirects."""
+    """A server's complete reply; ``url`` is its address after redirects."""
 
     status: int
     content: bytes
@@ -95,10 +96,10 @@ class HttpReply:
 
 
 class PoliteClient:
-    """GET requests to one server, safe to use from several threads: the next waits until the last is answered."""
+    """Sends GET requests to one server, one at a time. Threads may share it: a request waits for the one before."""
 
     def __init__(self, address: str, requests_per_second: float = REQUESTS_PER_SECOND) -> None:
-        import httpx2  # 0.1 s: only those who ask a server pay for it
+        import httpx2  # takes 0.1 s, so it is imported only here
 
         if not 0 < requests_per_second <= 1000:
             msg = f"requests per second must be above 0 and at most 1000, found {requests_per_second}; change it"
@@ -122,10 +123,11 @@ class PoliteClient:
         wanted: str,
         refusal: Callable[[HttpReply], str] = lambda _reply: "",
     ) -> HttpReply:
-        """The server's answer with a status below 500, other than 408 and 429; ``wanted`` says what was asked for.
+        """The server's reply with a status below 500, other than 408 and 429. Errors say that ``wanted`` was expected.
 
-        ``refusal`` gives the words of an answer that asks to come back later, else "". Tried up to 6 times, with pauses
-        that double and are no shorter than Retry-After asks for (at most 2 minutes). Raises CorpusError.
+        ``refusal`` returns the message of a reply that asks the client to come back later, else "". There are up to 6
+        tries, with pauses that double and last at least as long as Retry-After asks for (at most 2 minutes). Raises
+        CorpusError.
         """
         pause = partial(pause_seconds, max_seconds=MAX_PAUSE_SECONDS)
         attempt = partial(self._attempt, url, parameters, refusal)
@@ -141,7 +143,7 @@ class PoliteClient:
     def _attempt(
         self, url: str, parameters: Mapping[str, str], refusal: Callable[[HttpReply], str]
     ) -> HttpReply | Fault:
-        """The answer, or why there was none: whatever that is, it may pass."""
+        """The reply, or a fault, which is always treated as temporary."""
         with self._lock:
             if (early := self._next_at - time.monotonic()) > 0:
                 _sleep(early)
@@ -159,7 +161,7 @@ class PoliteClient:
 
 
 def json_object(reply: HttpReply, wanted: str) -> dict[str, Any]:
-    """The object that the answer holds. Raises CorpusError where it is anything else: a wrong address, most often."""
+    """The JSON object in the reply. Raises CorpusError for other content, which mostly means a wrong address."""
     value = _json(reply)
     if not isinstance(value, dict):
         raise _no_json(reply, wanted)
@@ -167,7 +169,7 @@ def json_object(reply: HttpReply, wanted: str) -> dict[str, Any]:
 
 
 def json_list(reply: HttpReply, wanted: str) -> list[Any]:
-    """The list that the answer holds. Raises CorpusError where it is anything else."""
+    """The JSON list in the reply. Raises CorpusError for other content."""
     value = _json(reply)
     if not isinstance(value, list):
         raise _no_json(reply, wanted)
@@ -189,7 +191,7 @@ def _no_json(reply: HttpReply, wanted: str) -> CorpusError:
 
 
 def checked_address(url: str, example: str) -> str:
-    """The address without a slash at its end. Raises ConfigError where it is none, or holds a login, ? or #."""
+    """The address without a slash at its end. Raises ConfigError if it is invalid or contains a login, ? or #."""
     if not is_address(url):
         msg = f"a wiki's address must be like {example}, without a login, ? or #, found {url[:80]!r}; correct it"
         raise ConfigError(msg)

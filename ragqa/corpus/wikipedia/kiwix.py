@@ -31,7 +31,7 @@ _ATOM: Final = "{http://www.w3.org/2005/Atom}"
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A ZIM file that the server offers. ``name`` is the one its addresses use, ``uuid`` changes with its content."""
+    """A ZIM file that the server offers. ``name`` is its name in addresses; ``uuid`` changes with its content."""
 
     name: str
     title: str
@@ -41,14 +41,14 @@ class Book:
 
 
 class Kiwix:
-    """One book of one server; fetched pages are cached. Safe to use from several threads, which wait for each other."""
+    """One book of one server; fetched pages are cached. Threads may share it and then wait for each other."""
 
     def __init__(
         self, url: str, cache_folder: Path, book: str = "", *, requests_per_second: float = REQUESTS_PER_SECOND
     ) -> None:
-        """``url`` is the server's first page. ``book`` may be left out where the server offers one book.
+        """``url`` is the server's first page. ``book`` may be empty if the server offers only one book.
 
-        Raises ConfigError where ``url`` is no address.
+        Raises ConfigError if ``url`` is not an address.
         """
         self.url = checked_address(url, EXAMPLE)
         self._client = PoliteClient(self.url, requests_per_second)
@@ -57,7 +57,7 @@ class Kiwix:
         self._book: Book | None = None
 
     def books(self) -> tuple[Book, ...]:
-        """The books that the server offers, in its order. Raises CorpusError."""
+        """The books that the server offers, in the server's order. Raises CorpusError."""
         books: list[Book] = []
         for _ in range(MAX_REQUESTS):
             asked = {"start": str(len(books)), "count": str(BOOKS_A_REQUEST)}
@@ -70,7 +70,7 @@ class Kiwix:
 
     @property
     def book(self) -> Book:
-        """The book that is read. Raises CorpusError with the books there are."""
+        """The chosen book. Raises CorpusError with the names of the available books."""
         if self._book is None:
             books = self.books()
             chosen = [book for book in books if book.name == self._named or not self._named]
@@ -83,7 +83,7 @@ class Kiwix:
         return self._book
 
     def page(self, title: str) -> WikiPage:
-        """The page of this title, redirects followed. Raises PageNotFoundError, CorpusError."""
+        """The page with this title, after redirects. Raises PageNotFoundError, CorpusError."""
         title = clean_line(title.replace("_", " "))
         if not title:
             msg = "expected the title of a page, found an empty one; correct it"
@@ -111,10 +111,10 @@ class Kiwix:
         return tuple(titles)[:limit]
 
     def _fetched(self, title: str) -> dict[str, str]:
-        """Title, HTML and address; by the path that Wikipedia's books have, else by the book's list of titles."""
+        """Title, HTML and address of a page, by the usual path of Wikipedia's books or by the book's list of titles."""
         wanted = f"the page {title!r}"
         name = title.replace(" ", "_")
-        for path in (name, f"A/{name}"):  # the second in books of before 2021
+        for path in (name, f"A/{name}"):  # the second in books from before 2021
             reply = self._client.get(f"{self.url}/content/{quote(self.book.name)}/{quote(path)}", {}, wanted)
             if reply.status == 200 and "html" in reply.content_type:
                 return {"title": _title_of(reply, title), "html": reply.text, "url": reply.url}
@@ -126,7 +126,7 @@ class Kiwix:
         raise PageNotFoundError(msg)
 
     def _suggested(self, title: str) -> Iterator[str]:
-        """The paths of pages that have this very title."""
+        """The paths of pages with exactly this title."""
         asked = {"content": self.book.name, "term": title, "count": "10"}
         wanted = f"titles like {title!r}"
         for item in json_list(self._get("/suggest", asked, wanted), wanted):
@@ -144,13 +144,13 @@ class Kiwix:
 
 
 def _title_of(reply: HttpReply, asked: str) -> str:
-    """The title of the page that came: where it was redirected, the last part of its address."""
+    """The title of the page in the reply, from the last part of its address after redirects."""
     last = clean_line(unquote(urlsplit(reply.url).path.rpartition("/")[2]).replace("_", " "))
     return asked if "/" in asked else last or asked
 
 
 def _xml(reply: HttpReply, root: str, wanted: str) -> Element:
-    """The answer's root element. Declarations of entities are refused. Raises CorpusError."""
+    """The root element of the reply. Entity declarations are refused. Raises CorpusError."""
     from xml.etree.ElementTree import ParseError, XMLParser
 
     found = "a document type declaration"

@@ -1,4 +1,4 @@
-"""A MediaWiki server, Wikipedia's own or another: pages at a revision or a date, and search, by its action API."""
+"""A client for the action API of a MediaWiki server, such as Wikipedia's: pages at a revision or a date, and search."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from ragqa.corpus.wikipedia.fetching import (
 from ragqa.errors import ConfigError, CorpusError
 
 EXAMPLE: Final = "https://en.wikipedia.org/w/api.php"
-MAX_LAG_SECONDS: Final = 5  # the server is left alone while its copies lag behind by more
+MAX_LAG_SECONDS: Final = 5  # no request is served while the server's replicas lag behind by more
 MAX_CONTINUATIONS: Final = 50
-MAX_REDIRECTS: Final = 3  # of an old revision that is a redirect
+MAX_REDIRECTS: Final = 3  # followed from an old revision
 MAX_RESULTS_A_REQUEST: Final = 50
 _TRY_LATER: Final = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 _REDIRECT = re.compile(r'class="redirectMsg".{0,400}?<a [^<>]{0,400}?title="([^"<>]+)"', re.DOTALL)
 
 
 class PageNotFoundError(CorpusError):
-    """The wiki has no such page or revision, or had none at that time. Shown with what was asked for."""
+    """The wiki has no such page or revision, or had none at that time. Shown with the requested title."""
 
 
 @dataclass(frozen=True, slots=True)
 class WikiPage:
-    """A page in Markdown; ``title`` is the wiki's own, after redirects. ``revision`` is 0 where the server has none."""
+    """A page in Markdown; ``title`` is the wiki's, after redirects. ``revision`` is 0 if the server has none."""
 
     title: str
     text: str
@@ -48,23 +48,23 @@ class WikiPage:
 
 
 class MediaWiki:
-    """The pages of one wiki. Safe to use from several threads, which then wait for each other."""
+    """The pages of one wiki. Threads may share it and then wait for each other."""
 
     def __init__(self, url: str, cache_folder: Path, *, requests_per_second: float = REQUESTS_PER_SECOND) -> None:
-        """``url`` is that of ``api.php``; pages are cached in ``cache_folder`` and asked for once.
+        """``url`` is the address of ``api.php``. Pages are cached in ``cache_folder`` and requested once.
 
-        Raises ConfigError where ``url`` is no address.
+        Raises ConfigError if ``url`` is not an address.
         """
         self.url = checked_address(url, EXAMPLE)
         self._cache = PageCache(cache_folder)
         self._client = PoliteClient(self.url, requests_per_second)
 
     def page(self, title: str, revision: int | None = None, as_of: date | str | None = None) -> WikiPage:
-        """The page at this revision, or as it was at this moment, or as it is now; redirects are followed.
+        """The page at this revision, at this moment or now; redirects are followed.
 
-        ``as_of`` is a date, its first second in UTC is meant, a datetime (UTC where it has no zone), or either in ISO
-        format. The revision alone decides where it is given. Raises PageNotFoundError, CorpusError where the server
-        does not answer, ConfigError where ``as_of`` is no date.
+        ``as_of`` is a date (its first second in UTC), a datetime (in UTC if it has no zone), or either in ISO format.
+        It is ignored if ``revision`` is given. Raises PageNotFoundError, CorpusError if the server does not answer,
+        ConfigError if ``as_of`` is not a date.
         """
         title = _checked_title(title)
         moment = moment_of(as_of) if as_of is not None else None
@@ -82,7 +82,7 @@ class MediaWiki:
         return WikiPage(found["title"], text, number, self._address(found["title"], number))
 
     def search(self, query: str, limit: int = 10) -> tuple[str, ...]:
-        """The titles of at most ``limit`` pages that the wiki's own search finds, best first; () where none."""
+        """The titles of at most ``limit`` pages that the wiki's search finds, best first."""
         if not query.strip() or limit < 1:
             return ()
         asked = {"action": "query", "list": "search", "srsearch": query, "srprop": ""}
@@ -96,7 +96,7 @@ class MediaWiki:
         return tuple(dict.fromkeys(titles))[:limit]
 
     def _revision_at(self, title: str, moment: datetime | None) -> int:
-        """The number of the page's last revision up to ``moment``, None: its last. Cached where the moment is past."""
+        """The number of the page's last revision, up to ``moment`` if given; cached if that is in the past."""
         is_past = moment is not None and moment < datetime.now(UTC)
         stamp = f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment else ""
         key = (self.url, title, f"as of {stamp}")
@@ -128,7 +128,7 @@ class MediaWiki:
         return number
 
     def _parsed(self, title: str, revision: int) -> dict[str, Any]:
-        """Title and HTML of a revision; cached, as a revision never changes."""
+        """The title and HTML of a revision; cached, as a revision never changes."""
         key = (self.url, title, str(revision))
         cached = self._cache.get(*key)
         if cached and isinstance(cached.get("html"), str) and isinstance(cached.get("title"), str):
@@ -141,7 +141,7 @@ class MediaWiki:
         return value
 
     def _answers(self, parameters: Mapping[str, str], wanted: str) -> Iterator[dict[str, Any]]:
-        """The answer and its continuations, as long as they are asked for."""
+        """Yields the reply and its continuations."""
         further: dict[str, str] = {}
         for _ in range(MAX_CONTINUATIONS):
             answer = self._ask({**parameters, **further}, wanted)
@@ -152,7 +152,7 @@ class MediaWiki:
             further = now
 
     def _ask(self, parameters: Mapping[str, str], wanted: str) -> dict[str, Any]:
-        """The API's answer without an error. Raises PageNotFoundError, CorpusError with the API's own words."""
+        """The API's reply. Raises PageNotFoundError or CorpusError with the API's own message if it is an error."""
         common = {"format": "json", "formatversion": "2", "errorformat": "bc", "maxlag": str(MAX_LAG_SECONDS)}
         reply = self._client.get(self.url, {**common, **parameters}, wanted, _asks_to_try_later)
         answer = json_object(reply, wanted)
@@ -172,7 +172,7 @@ class MediaWiki:
 
 
 def moment_of(as_of: date | str) -> datetime:
-    """The moment in UTC that a date (its first second), a datetime or either in ISO format means."""
+    """The moment in UTC of a date (its first second), a datetime, or either in ISO format. Raises ConfigError."""
     if isinstance(as_of, str):
         try:
             as_of = datetime.fromisoformat(as_of.strip())
@@ -201,7 +201,7 @@ def _api_error(answer: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _asks_to_try_later(reply: HttpReply) -> str:
-    """The words of an answer that is an error for the moment only, else ""."""
+    """The message of a reply with a temporary error, else ""."""
     if b'"error"' not in reply.content[:2000]:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""A list of titles and the server that has the pages -> a stream of articles."""
+"""A stream of articles from a list of titles and a server that has the pages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ragqa.types import Passage
 
 @dataclass(frozen=True, slots=True)
 class PageStream:
-    """The pages of these titles from a MediaWiki server, as they were at one moment, or from a Kiwix server.
+    """The pages with these titles from a MediaWiki server, at one moment, or from a Kiwix server.
 
-    A position is a title's place in the list. A title without a page is an error that names it. Titles that lead to one
-    page, by redirects, give it once, at the first of them.
+    A position is a title's place in the list. A title without a page is an error that names it. If several titles
+    redirect to one page, it occurs once, at the first of them.
     """
 
     wiki: MediaWiki | Kiwix
@@ -43,7 +43,7 @@ class PageStream:
         return self.wiki.url if isinstance(self.wiki, MediaWiki) else f"{self.wiki.url}, {self.wiki.book.name}"
 
     def identity(self) -> str:
-        """Of address, titles and moment; of Kiwix also of the book's content. No page is fetched for it."""
+        """A hash of address, titles and moment or, for Kiwix, the book's content. It fetches no page."""
         edition = str(self.as_of) if isinstance(self.wiki, MediaWiki) else self.wiki.book.uuid
         settings = (self.format, VERSION, self.max_tokens, self.wiki.url, edition, self.titles)
         return sha256(repr(settings).encode("utf-8", "backslashreplace")).hexdigest()
@@ -51,7 +51,7 @@ class PageStream:
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
         given: set[str] = set()
         for position, title in enumerate(self.titles):
-            page = self._page(title)  # those before ``start`` too, for their redirects; they are cached on disk
+            page = self._page(title)  # also before ``start``, to follow redirects; these pages are cached on disk
             if page.title in given:
                 continue
             given.add(page.title)
@@ -79,10 +79,10 @@ def open_pages(
     book: str = "",
     max_tokens: int = 128,
 ) -> PageStream:
-    """The stream of these pages: of MediaWiki where the address names an ``api.php``, else of a Kiwix server.
+    """The stream of these pages, from MediaWiki if the address has an ``api.php``, else from a Kiwix server.
 
-    ``as_of`` None means the start of today in UTC, so that a build stopped and resumed reads the same revisions.
-    ``book`` is Kiwix's only, ``as_of`` MediaWiki's. Raises ConfigError, CorpusError.
+    ``as_of`` None means the start of today in UTC, so that a build resumed on the same day reads the same revisions.
+    ``book`` applies only to Kiwix, ``as_of`` only to MediaWiki. Raises ConfigError, CorpusError.
     """
     if "api.php" in address:
         wiki = MediaWiki(address, cache_folder)
@@ -91,7 +91,7 @@ def open_pages(
 
 
 def read_titles(path: Path) -> tuple[str, ...]:
-    """The titles of a text file, one a line, each once; blank lines are skipped. Raises CorpusError where none is."""
+    """The distinct titles in a text file, one a line; blank lines are skipped. Raises CorpusError if there is none."""
     lines = read_utf8(path, path.name).split("\n")
     titles = tuple(dict.fromkeys(title for line in lines if (title := clean_line(line).replace("_", " "))))
     if not titles:

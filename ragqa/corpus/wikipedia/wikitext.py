@@ -1,9 +1,9 @@
-"""Wikitext -> Markdown: headings, lists, tables and infoboxes stay; references, files and other templates go.
+"""Converts wikitext to Markdown: keeps headings, lists, tables and infoboxes; drops references, files, other templates.
 
-Three steps: `without_brackets` renders links and templates in one pass with a stack of bounded depth, `TableReader`
-reads ``{| … |}``, `wikitext_markdown` does the rest line by line. The time taken grows with the length of the text
-alone, whatever is not closed. Not mwparserfromhell: measured, it reads 1.4 MB/s, and 0.3 MB of unclosed links take it
-150 s.
+There are three steps. `without_brackets` renders links and templates in one pass with a stack of bounded depth.
+`TableReader` reads ``{| … |}``. `wikitext_markdown` does the rest line by line. The time is linear in the length of the
+text, even with unclosed brackets. mwparserfromhell is not used, as it reads 1.4 MB/s and takes 150 s for 0.3 MB of
+unclosed links (measured).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Final
 
 from ragqa.corpus.cleaning import clean_text
 
-PIPE: Final = "\x02"  # stands for a "|" that is text; wikitext itself holds no control characters
-BREAK: Final = "\x03"  # stands for <br>
-MAX_COLUMNS: Final = 60  # a span that asks for more is cut
+PIPE: Final = "\x02"  # placeholder for a "|" that is text; wikitext has no control characters
+BREAK: Final = "\x03"  # placeholder for <br>
+MAX_COLUMNS: Final = 60  # larger spans are cut
 MAX_ROWS_SPANNED: Final = 200
-MAX_TABLE_DEPTH: Final = 10  # of tables in tables; deeper ones are read as part of the table around them
+MAX_TABLE_DEPTH: Final = 10  # of nested tables; deeper ones are read as part of the table around them
 _SPAN = re.compile(r"\b(colspan|rowspan)\s*=\s*[\"']?\s*(\d{1,4})", re.IGNORECASE)
 _MARKER = re.compile(r"^[*#:;]+\s*")
 
 
 def one_line(text: str) -> str:
-    """The text of a cell on one line: what stands on lines of a list or is parted by <br> is parted by commas."""
+    """The text of a cell on one line: list items and parts between <br> are separated by commas."""
     words = ""
     for line in text.replace(BREAK, "\n* ").split("\n"):
         marker = _MARKER.match(line)
@@ -37,7 +37,7 @@ def one_line(text: str) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """A table in Markdown, its first row as the head; one column gives paragraphs, no row ``""``."""
+    """A table in Markdown with its first row as the head; paragraphs for one column, ``""`` without rows."""
     filled = [row for row in rows if any(row)]
     width = max(map(len, filled), default=0)
     if width < 2:
@@ -62,14 +62,14 @@ class _Cell:
 class _Table:
     rows: list[list[_Cell]] = field(default_factory=lambda: [[]])
     caption: str = ""
-    inner: list[str] = field(default_factory=list)  # tables that stood in its cells, already Markdown
+    inner: list[str] = field(default_factory=list)  # the Markdown of tables in its cells
 
     def markdown(self) -> str:
-        """The table, then those that stood in its cells. A cell that spans rows is repeated in each, so all can be read
-        alone; one that spans columns is followed by empty ones.
+        """The table, then the tables in its cells. A cell that spans rows is repeated in each row, so that every row is
+        complete; a cell that spans columns is followed by empty ones.
         """
         grid: list[list[str]] = []
-        waiting: dict[int, tuple[int, str]] = {}  # of each column, how many more rows a cell above reaches into
+        waiting: dict[int, tuple[int, str]] = {}  # by column: the rows that a cell above still spans, and its text
         for cells in self.rows:
             row: list[str] = []
             pending = list(reversed(cells))
@@ -97,7 +97,7 @@ class _Table:
 
 
 class TableReader:
-    """Reads the lines of ``{| … |}``; text of a line outside of tables is no concern of it."""
+    """Reads the lines of ``{| … |}``, and ignores lines outside tables."""
 
     def __init__(self) -> None:
         self._open: list[_Table] = []
@@ -107,7 +107,7 @@ class TableReader:
         return bool(self._open)
 
     def take(self, line: str) -> str | None:
-        """Whether the line belongs to a table: None if not; else the Markdown of the outermost table it ends, or ""."""
+        """None for a line outside tables; else the Markdown of the outermost table that the line ends, or ""."""
         bare = line.lstrip(" \t:")
         if bare.startswith("{|") and len(self._open) < MAX_TABLE_DEPTH:
             self._open.append(_Table())
@@ -131,7 +131,7 @@ class TableReader:
         return ""
 
     def close(self) -> str:
-        """The Markdown of what is still open: a heading or the page's end closes every table."""
+        """Closes all open tables, at a heading or the end of the page, and returns their Markdown."""
         closed = ""
         while self._open:
             closed = self._end()
@@ -166,12 +166,12 @@ _PARAMETER = re.compile(r"\s*([\w .()/-]{1,60}?)\s*=", re.ASCII)
 
 
 def without_brackets(text: str, dropped: frozenset[str] = FILES_AND_CATEGORIES) -> str:
-    """The text with templates and links rendered; what is not closed or not opened loses its brackets only.
+    """The text with templates and links rendered; unpaired brackets are removed.
 
-    ``dropped`` are the lower-case names of the namespaces whose links are not text: files and categories.
+    ``dropped`` has the lower-case names of the namespaces whose links are not text: files and categories.
     """
     out: list[str] = []
-    opened: list[tuple[str, int]] = []  # closing bracket, where its content begins in ``out``
+    opened: list[tuple[str, int]] = []  # closing bracket, and the start of its content in ``out``
     position = 0
     for found in _BRACKET.finditer(text):
         out.append(text[position : found.start()])
@@ -208,7 +208,7 @@ def _template(content: str) -> str:
 
 
 def _infobox(name: str, parts: Sequence[str]) -> str:
-    """A table of two columns with the infobox's name as its head; empty where it says nothing."""
+    """A table of two columns with the infobox's name as its head; empty if it has no values."""
     rows = []
     for part in parts:
         key, equals, value = part.partition("=")
@@ -218,7 +218,7 @@ def _infobox(name: str, parts: Sequence[str]) -> str:
     return markdown_table([(name, ""), *rows]) if rows else ""
 
 
-# Templates that are text ---------------------------------------------------------------------------------------------
+# Templates that are rendered as text ---------------------------------------------------------------------------------
 
 _Shown = Callable[[list[str]], str]
 
@@ -237,7 +237,7 @@ def _measure(values: list[str]) -> str:
 
 
 def _date(values: list[str]) -> str:
-    """Year, month and day of a template of dates; words as they stand."""
+    """The year, month and day in a date template as YYYY-MM-DD; a first value that is not a number as it is."""
     numbers = values[:3]
     if not all(value.isascii() and value.isdigit() for value in numbers):
         return _first(values)
@@ -269,7 +269,7 @@ _SHOWN: Final[dict[str, _Shown]] = {
 
 
 _CUT: Final = "ref|references|gallery|imagemap|timeline|score|graph|mapframe|maplink|templatestyles|style|inputbox"
-_LITERAL: Final = "nowiki|math|chem|pre|syntaxhighlight|source|code"  # what they hold is not wikitext
+_LITERAL: Final = "nowiki|math|chem|pre|syntaxhighlight|source|code"  # elements whose content is not wikitext
 _COMMENT_OR_ELEMENT = re.compile(rf"<!--|-->|<(/?)({_CUT}|{_LITERAL})(?=[\s/>])[^<>]*?(/?)>", re.IGNORECASE)
 _LITERAL_NAMES = frozenset(_LITERAL.split("|"))
 _BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
@@ -283,15 +283,15 @@ _SAVED = re.compile("\x01([0-9]+)\x01")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"(?<=\S)[ \t]{2,}")
 _LIST = re.compile(r"([*#:;]+)[ \t]*")
-_STRUCTURE = re.compile(r"#{1,6}(?:\s|$)|=+\s*$|-+\s*$|`{3}|~{3}|>")  # Markdown would read it otherwise
+_STRUCTURE = re.compile(r"#{1,6}(?:\s|$)|=+\s*$|-+\s*$|`{3}|~{3}|>")  # text that is markup in Markdown
 
 
 def wikitext_markdown(text: str, dropped: frozenset[str] = FILES_AND_CATEGORIES) -> str:
-    """The page as Markdown, cleaned (`clean_text`). Headings are of level 2 and below, as the title is above them.
+    """The page as cleaned Markdown (`clean_text`). Headings have level 2 or deeper, as the title is above them.
 
-    Of templates only infoboxes stay, as tables of key and value, and a few dozen that are text: measures, dates,
-    lists, words in other languages. ``dropped``: see `without_brackets`. Any text gives some Markdown; the time taken
-    grows with its length alone.
+    Of all templates only infoboxes are kept, as tables of key and value, and a few dozen that are text: measures,
+    dates, lists, words in other languages. ``dropped`` is as in `without_brackets`. Every input gives a result, in time
+    linear in its length.
     """
     text, saved = _without_elements(_CONTROLS.sub("", text))
     if "<" in text:
@@ -307,13 +307,13 @@ def wikitext_markdown(text: str, dropped: frozenset[str] = FILES_AND_CATEGORIES)
 
 
 def _without_elements(text: str) -> tuple[str, list[str]]:
-    """The text without comments, references and the like; what stands in <math> and others is put aside, numbered."""
+    """The text without comments, references and the like; the content of <math> and others is replaced by numbers."""
     out: list[str] = []
     saved: list[str] = []
     position = 0
-    waiting_for, begin = "", 0  # the element that is open, and where it begins
+    waiting_for, begin = "", 0  # the open element, and the start of its content
     lowered = ""
-    last: dict[str, int] = {}  # where each element is closed for the last time, -1: nowhere
+    last: dict[str, int] = {}  # the last closing tag of each element, -1 if there is none
     for found in _COMMENT_OR_ELEMENT.finditer(text):
         mark, name = found.group(), (found[2] or "").lower()
         if waiting_for:

@@ -1,4 +1,4 @@
-"""A ZIM file, as Kiwix distributes Wikipedia, as a stream of articles in bounded memory."""
+"""Reads a ZIM file, the format in which Kiwix distributes Wikipedia, as a stream of articles in bounded memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from libzim.reader import Archive
 
 LABEL = "ZIM"
-MAX_PAGE_BYTES: Final = 64 * 2**20  # more is passed over
+MAX_PAGE_BYTES: Final = 64 * 2**20  # longer pages are skipped
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ZimStream:
-    """The pages of a ZIM file that are HTML and no redirects, in the order of their paths, which are their ids.
+    """The HTML pages of a ZIM file that are not redirects, in the order of their paths, which are their ids.
 
-    A position is an entry's number in the file, so starting at one costs nothing. Needs ``pip install 'ragqa[zim]'``.
+    A position is an entry's number in the file, so starting at any position is fast. Needs
+    ``pip install 'ragqa[zim]'``.
     """
 
     source: Path
@@ -59,12 +60,12 @@ class ZimStream:
 
 
 def stream(source: Path, chunk_max_tokens: int = 128) -> ZimStream:
-    """The pages of this ZIM file."""
+    """A stream of the pages of this ZIM file."""
     return ZimStream(source, chunk_max_tokens)
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """``source`` itself where it is a file named as a ZIM file."""
+    """``source``, if it is a file with the suffix of ZIM files."""
     return (source,) if source.suffix.lower() == ".zim" and source.is_file() else ()
 
 
@@ -82,7 +83,7 @@ def _opened(path: Path) -> Archive:
 
 
 def _page(archive: Archive, number: int, name: str) -> tuple[str, str, str] | None:
-    """Path, title and HTML of an entry, None where it is none to read."""
+    """The path, title and HTML of an entry; None for an entry that is not read."""
     try:
         entry: Any = archive._get_entry_by_id(number)
         if entry.is_redirect:

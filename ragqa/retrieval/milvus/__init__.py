@@ -1,1 +1,1 @@
-"""An index whose corpus is in Milvus."""
+"""An index whose passages and vectors are in Milvus."""

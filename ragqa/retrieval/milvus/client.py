@@ -1,8 +1,8 @@
-"""A collection of a Milvus server: made, added to, asked; what its rows mean is in `ragqa.retrieval.milvus.corpus`.
+"""A client for one collection of a Milvus server. `ragqa.retrieval.milvus.corpus` defines the content of its rows.
 
-Each row has a generation, ``since``: an index says of which it is, and sees none that came later. What an update leaves
-out stays until the next update, so that an index that is open, or was copied, finds what it found; the row `mark_of` a
-generation stands for as long as all of that generation's do.
+Each row has a generation, ``since``. An index belongs to a generation and sees no later rows. Rows that an update drops
+stay until the next update, so that an open or copied index still finds them. The mark of a generation, the row
+`mark_of`, exists as long as all rows of that generation do.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
 
-SECONDS: Final = 60.0  # for an answer of the server: the first after it was started; flushing has more
-SLOW_SECONDS: Final = 600.0
-MOST: Final = 16_384  # rows that Milvus gives for one question
-MOST_PARTS: Final = 100  # of a passage, each a text of Milvus's
-ROWS_AT_ONCE: Final = 500  # rows a request: some 2 MB, of at most 64
-MARKS: Final = 2**62  # from here on the keys of generations' marks; those of passages count from 0
+SECONDS: Final = 60.0  # timeout of a request; the first one after the server's start is slow
+SLOW_SECONDS: Final = 600.0  # timeout of writing, flushing and loading
+MOST: Final = 16_384  # rows that Milvus returns for one search
+MOST_PARTS: Final = 100  # of a passage, each a text in Milvus
+ROWS_AT_ONCE: Final = 500  # rows per request: some 2 MB, where 64 MB are allowed
+MARKS: Final = 2**62  # the keys of generation marks start here; those of passages start at 0
 
 Sparse = Mapping[int, float]
 FloatVector = Sequence[float]
 
 
 def check_address(uri: str) -> str:
-    """The address as it may be written down. Raises ConfigError where it is none, or holds a login."""
+    """The address, which is safe to store. Raises ConfigError if it is not an address or contains a login."""
     try:
         parts = urlsplit(uri)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is none
+    except ValueError:  # an invalid port
         is_address = False
     if not is_address or "@" in parts.netloc or parts.query:
         msg = "expected --uri http://HOST:19530 or https://…, without a login (set RAGQA_MILVUS_TOKEN); correct it"
@@ -41,10 +41,10 @@ def check_address(uri: str) -> str:
 
 
 class Milvus:
-    """One collection of a server. Safe between threads; after a failure the next request connects anew."""
+    """One collection of a server. Threads may share it; after a failure, the next request connects again."""
 
     def __init__(self, uri: str, collection: str) -> None:
-        """``RAGQA_MILVUS_URI`` counts before ``uri``. Raises ConfigError. Nothing is asked yet."""
+        """``RAGQA_MILVUS_URI`` takes precedence over ``uri``. Makes no request yet. Raises ConfigError."""
         self.uri = check_address(os.environ.get("RAGQA_MILVUS_URI", "").strip() or uri)
         self.collection = collection
         try:
@@ -53,19 +53,19 @@ class Milvus:
         except ImportError as error:
             msg = "an index in Milvus needs pymilvus, which is not installed; run: pip install 'ragqa[milvus]'"
             raise ConfigError(msg) from error
-        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs what it raises, which is told below
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs the errors that `_ask` reports
         self._library: Any = pymilvus
         self._failures = pymilvus.MilvusException, grpc.RpcError
         self._client: Any = None
         self._lock = Lock()
 
     def check(self, kind: str) -> None:
-        """Raises ConfigError unless Milvus makes this kind of vectors, IndexingError unless the server answers."""
+        """Raises ConfigError unless Milvus supports this kind of vectors, IndexingError unless the server answers."""
         _vector_index(kind)
         self._ask(lambda client: client.list_collections())
 
     def create(self, dimension: int, kind: str, sparse: Sequence[str]) -> None:
-        """Makes the collection, empty. ``kind`` of vectors: Flat, or HNSW and a number; ``dimension`` 0: none.
+        """Makes the empty collection. ``kind`` is Flat, or HNSW and a number; ``dimension`` 0 means no vectors.
 
         Raises ConfigError, IndexingError.
         """
@@ -86,7 +86,10 @@ class Milvus:
         self._ask(lambda client: client.create_collection(self.collection, schema=schema, index_params=indexes))
 
     def insert(self, rows: Iterable[dict[str, Any]]) -> Iterator[int]:
-        """Adds these rows, yields how many are there; all are on the server's disk at the end. Raises IndexingError."""
+        """Adds these rows and yields the number added so far. At the end all are on the server's disk.
+
+        Raises IndexingError.
+        """
         n_rows, batch = 0, []
         for row in rows:
             batch.append(row)
@@ -104,19 +107,19 @@ class Milvus:
         return len(batch)
 
     def delete(self, rows: Sequence[int]) -> None:
-        """Removes these rows, those that are there. Raises IndexingError."""
+        """Removes the rows with these keys; missing rows are ignored. Raises IndexingError."""
         for start in range(0, len(rows), ROWS_AT_ONCE):
             self._remove(f"row in {list(rows[start : start + ROWS_AT_ONCE])}")
 
     def delete_after(self, generation: int) -> None:
-        """Removes every row of a later generation: what a stopped update left. Raises IndexingError."""
+        """Removes every row of a later generation, left by an interrupted update. Raises IndexingError."""
         self._remove(f"since > {generation}")
 
     def _remove(self, within: str) -> None:
         self._ask(lambda client: client.delete(self.collection, filter=within, timeout=SLOW_SECONDS))
 
     def drop(self) -> None:
-        """Removes the collection as well as may be: what stays behind is in nobody's way."""
+        """Removes the collection; a failure is only logged, as a leftover collection does no harm."""
         try:
             self._ask(lambda client: client.drop_collection(self.collection))
         except IndexingError as error:
@@ -127,14 +130,14 @@ class Milvus:
         return bool(self._ask(lambda client: client.has_collection(self.collection, timeout=SECONDS)))
 
     def count(self, generation: int) -> int:
-        """How many rows there are of this generation and those before, marks counted. Raises IndexingError."""
+        """The number of rows up to this generation, including marks. Raises IndexingError."""
         fields = ["count(*)"]
         options = {"output_fields": fields, "consistency_level": "Strong", "timeout": SECONDS}
         within = f"since <= {generation}"
         return int(self._ask(lambda client: client.query(self.collection, filter=within, **options))[0]["count(*)"])
 
     def check_mark(self, generation: int) -> None:
-        """Raises IndexMismatchError where an update has removed rows of this generation; IndexingError."""
+        """Raises IndexMismatchError if an update has removed rows of this generation, IndexingError if it fails."""
         options = {"filter": f"row in [{mark_of(generation)}]", "output_fields": ["row"], "timeout": SECONDS}
         if not self._ask(lambda client: client.query(self.collection, **options)):
             raise IndexMismatchError(
@@ -147,8 +150,8 @@ class Milvus:
     ) -> list[tuple[int, float, dict[str, Any]]]:
         """The rows nearest to a vector or sparse words, best first: key, score, ``passage`` and the field ``also``.
 
-        Hidden ones are left out, and those after ``generation``. ``effort``: candidates held by an approximate index.
-        Raises IndexingError.
+        Hidden rows and rows after ``generation`` are left out. ``effort`` is the number of candidates that an
+        approximate index holds. Raises IndexingError.
         """
         fields = ["passage", also] if also else ["passage"]
         within = f"hidden == false and since <= {generation}"
@@ -160,7 +163,7 @@ class Milvus:
         return [(int(hit["row"]), float(hit["distance"]), hit["entity"]) for hit in hits]
 
     def rows(self, rows: Sequence[int], field: str = "passage") -> dict[int, Any]:
-        """This field of the rows of these keys. Raises IndexingError; IndexMismatchError where one is missing."""
+        """This field of the rows with these keys. Raises IndexingError, IndexMismatchError if a row is missing."""
         options = {"output_fields": ["row", field], "timeout": SECONDS}
         replies = self._ask(lambda client: client.query(self.collection, filter=f"row in {list(rows)}", **options))
         by_row = {int(row["row"]): row[field] for row in replies}
@@ -189,7 +192,7 @@ class Milvus:
         token = os.environ.get("RAGQA_MILVUS_TOKEN", "").strip()
         client = self._library.MilvusClient(uri=self.uri, token=token, timeout=SECONDS)
         if self.collection and client.has_collection(self.collection, timeout=SECONDS):
-            client.load_collection(self.collection, timeout=SLOW_SECONDS)  # a server started again may not have done so
+            client.load_collection(self.collection, timeout=SLOW_SECONDS)  # a restarted server may not have loaded it
         return client
 
     def __str__(self) -> str:
@@ -205,5 +208,5 @@ def _vector_index(kind: str) -> dict[str, Any]:
 
 
 def mark_of(generation: int) -> int:
-    """The key of the row that stands for a generation."""
+    """The key of the row that marks a generation."""
     return MARKS + generation

@@ -1,7 +1,7 @@
-"""An index's passages and vectors in a Milvus collection, so that a machine that asks holds no corpus.
+"""The passages and vectors of an index in a Milvus collection, so that the asking machine stores no corpus.
 
-A passage's row is found by its key: ``rows`` of an index say which key is at which position, since an update leaves
-what has not changed where it is. `MilvusVectors` stands where a FAISS index would. BM25: `ragqa.retrieval.milvus.bm25`.
+Each passage has a row with a key. The ``rows`` of an index map positions to keys, since an update does not move
+unchanged rows. `MilvusVectors` takes the place of a FAISS index. For BM25 see `ragqa.retrieval.milvus.bm25`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ragqa.retrieval.milvus.client import MOST, MOST_PARTS, ROWS_AT_ONCE, FloatV
 from ragqa.retrieval.ranking import Positions
 from ragqa.types import Passage
 
-REMEMBERED: Final = 16_384  # passages a process keeps: those just found are asked for at once
-PART_CHARS: Final = 16_000  # of a passage: a text of Milvus has at most 65,535 bytes
-LOOKED_AFTER: Final = 5.0  # seconds: how long rows that an update removed may be missed without a word
-NOTHING: Final = {0: 1.0}  # of a passage without a word: Milvus wants one weight; no token has number 0
+REMEMBERED: Final = 16_384  # passages that a process caches, as passages just found are read next
+PART_CHARS: Final = 16_000  # of a passage: a text in Milvus has at most 65,535 bytes
+LOOKED_AFTER: Final = 5.0  # seconds between checks that no update has removed rows of this index
+NOTHING: Final = {0: 1.0}  # for a passage without a word: Milvus requires a weight; no token has number 0
 
 
 @cache
@@ -48,7 +48,7 @@ def row_of(row: int, since: int, passage: Passage, *, hidden: bool, fields: Mapp
 
 
 def mark_row(generation: int, dimension: int, sparse: Sequence[str]) -> dict[str, Any]:
-    """The row that stands for a generation."""
+    """The row that marks a generation."""
     dense = {"dense": np.eye(1, dimension, dtype=np.float32)[0]} if dimension else {}
     own = {"row": mark_of(generation), "since": generation, "hidden": True, "passage": ["{}"]}
     return own | dense | dict.fromkeys(sparse, NOTHING)
@@ -59,26 +59,26 @@ def _passage(parts: Sequence[str]) -> Passage:
 
 
 def placed(rows: Positions) -> Positions:
-    """Keys by position, shape (n,), with the positions in the order of their keys, shape (2, n)."""
+    """The keys by position, and the positions in the order of their keys; shape (2, n)."""
     return np.stack([rows, np.argsort(rows, kind="stable")]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineHits:
-    """What a search gave, best first. ``is_all``: the engine has no more; ``last`` is the score of its last row."""
+    """The hits of a search, best first. ``is_all``: the engine has no more; ``last`` is the score of its last row."""
 
     positions: Positions  # (n,)
-    scores: FloatMatrix  # (n,), the engine's
-    values: list[Any]  # (n,), of the field that was asked for too
+    scores: FloatMatrix  # (n,), by the engine
+    values: list[Any]  # (n,), of the additional field
     is_all: bool
     last: float
 
 
 class MilvusPassages(Sequence[Passage]):
-    """The passages of an index in their order; the last few thousand asked for or found are remembered."""
+    """The passages of an index in order; a few thousand that were read or found are cached."""
 
     def __init__(self, milvus: Milvus, rows: Positions, generation: int) -> None:
-        """``rows`` is what `placed` gives."""
+        """``rows`` is the result of `placed`."""
         self.milvus, self.generation = milvus, generation
         self._rows, self._by_row = rows
         self._kept: OrderedDict[int, Passage] = OrderedDict()
@@ -106,7 +106,7 @@ class MilvusPassages(Sequence[Passage]):
             yield from self._many(range(start, min(start + ROWS_AT_ONCE, len(self))))
 
     def search(self, field: str, asked: FloatVector | Sparse, most: int, effort: int = 0, also: str = "") -> EngineHits:
-        """At most ``most`` passages, rows of no passage of this index left out; what was found is remembered."""
+        """At most ``most`` passages of this index; rows of other generations are left out. The passages are cached."""
         now = time.monotonic()
         if now > self._looked + LOOKED_AFTER:
             self.milvus.check_mark(self.generation)
@@ -132,7 +132,7 @@ class MilvusPassages(Sequence[Passage]):
         return [values[key] for key in keys]
 
     def _positions_of(self, rows: Sequence[int]) -> Positions:
-        """-1 for what is no passage of this index."""
+        """The positions of the rows with these keys; -1 for rows that are no passage of this index."""
         wanted = np.array(rows, dtype=np.int64)
         places = np.minimum(np.searchsorted(self._rows, wanted, sorter=self._by_row), len(self._rows) - 1)
         positions = self._by_row[places]
@@ -155,7 +155,7 @@ class MilvusPassages(Sequence[Passage]):
 
 
 class MilvusVectors:
-    """What `DenseRetriever`, checks and the next build ask of a FAISS index. Hidden passages are never found."""
+    """The part of a FAISS index that `DenseRetriever`, checks and builds use. Hidden passages are never found."""
 
     def __init__(self, passages: MilvusPassages, dimension: int, effort: int) -> None:
         self.d, self.ntotal = dimension, len(passages)
@@ -163,10 +163,10 @@ class MilvusVectors:
         self._effort = effort
 
     def search(self, query: FloatMatrix, most: int, params: object = None) -> tuple[FloatMatrix, Positions]:
-        """Shapes (1, most), filled up with -1 as FAISS does."""
+        """Scores and positions, each of shape (1, most); positions are padded with -1, as in FAISS."""
         del params
         wanted = most
-        while True:  # until rows that an update has left out crowd nothing out
+        while True:  # until there are enough hits besides rows that an update has dropped
             hits = self._passages.search("dense", query[0].tolist(), wanted, self._effort)
             if hits.is_all or len(hits.positions) >= most:
                 break

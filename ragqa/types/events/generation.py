@@ -8,8 +8,8 @@ LOC and VRR verify what they write; a fan-out searches for itself::
     fan-out: (CallsPlanned ->) (SubQuestionsAsked | EvidenceFound | SubQuestionAnswered | BestSoFar)*
              -> Selected -> SubQuestionAnswered* -> Token* -> Answered
 
-with `Working` in between, a few times a second. The pipeline says after each `BestSoFar` under which id it is stored
-(`ragqa.types.events.pipeline`).
+`Working` comes in between, a few times a second. After each `BestSoFar` the pipeline yields the id of its record
+(`Stored` of `ragqa.types.events.pipeline`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class CallsPlanned:
-    """Before the first call of LOC, VRR or a fan-out: what it will take.
+    """The expected cost of LOC, VRR or a fan-out, before its first call.
 
-    ``fewest`` and ``most`` completions, neither above ``budget``; about ``prompt_tokens`` sent and at most
-    ``completion_tokens`` written by ``most`` of them. ``n_obligations`` were found in the kept passages; a fan-out
-    looks for none and says how many sub-questions it asks at most, ``n_sub_questions``.
+    It takes between ``fewest`` and ``most`` completions, both at most ``budget``. The ``most`` completions send about
+    ``prompt_tokens`` and write at most ``completion_tokens``. ``n_obligations`` is the number of obligations in the
+    kept passages. A fan-out looks for no obligations; it asks at most ``n_sub_questions`` sub-questions.
     """
 
     fewest: int
@@ -50,7 +50,7 @@ class CallsPlanned:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Shows that work continues: what is done now, completions asked for so far, characters they brought."""
+    """Shows progress: the current phase, the completions requested so far and the characters received."""
 
     phase: str
     calls: int = 0
@@ -59,9 +59,9 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class CandidateWritten:
-    """VRR: a candidate, numbered from 1 in the order asked for; they arrive in any order.
+    """VRR: a candidate. Candidates are numbered from 1 in the order of the requests and arrive in any order.
 
-    ``finish_reason`` is that of `Answer`, or ``"failed"`` without text; ``note`` says why.
+    ``finish_reason`` is as in `Answer`, or ``"failed"`` if there is no text; ``note`` says why.
     """
 
     number: int
@@ -74,7 +74,7 @@ class CandidateWritten:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScored:
-    """VRR: what a candidate is worth; one without text, and a refusal beside others that answer, gets no score."""
+    """VRR: the score of a candidate. A candidate without text gets none, nor does a refusal if another one answers."""
 
     number: int
     repass: RePASs
@@ -83,10 +83,10 @@ class CandidateScored:
 
 @dataclass(frozen=True, slots=True)
 class ObligationAnswered:
-    """LOC: the answer to one obligation in one attempt (from 1), and the best P(entailment) of its sentences for it.
+    """LOC: the answer to one obligation in one attempt (from 1), with the best P(entailment) among its sentences.
 
-    ``number`` counts from 1 to ``total``; ``passage_index`` is that of the kept passage (from 0). ``best`` is None for
-    a passage without obligations, where there is nothing to cover.
+    ``number`` counts from 1 to ``total``; ``passage_index`` is the index of the kept passage, from 0. ``best`` is None
+    for a passage without obligations.
     """
 
     number: int
@@ -103,7 +103,7 @@ class ObligationAnswered:
 
 @dataclass(frozen=True, slots=True)
 class RemovedSentence:
-    """A sentence that was taken out: its contradiction and the source sentence that gave it, if there is one."""
+    """A removed sentence, its contradiction and the source sentence that caused it, if there is one."""
 
     text: str
     contradiction: float
@@ -113,9 +113,9 @@ class RemovedSentence:
 
 @dataclass(frozen=True, slots=True)
 class SentencesRemoved:
-    """VRR: the sentences whose contradiction lies above ``mean``, and the score of what is left.
+    """VRR: the removed sentences, whose contradiction lies above ``mean``, and the score of the remaining answer.
 
-    ``mean`` is that of C over the candidates, the chosen one as it stands now. Nothing may have been above it.
+    ``mean`` is the mean C of the candidates, with the chosen candidate in its current form. ``removed`` may be empty.
     """
 
     round: int
@@ -128,7 +128,7 @@ class SentencesRemoved:
 
 @dataclass(frozen=True, slots=True)
 class MissingObligation:
-    """An obligation that the answer did not cover, best P(entailment) before and after the correction."""
+    """An obligation that the answer did not cover, with its best P(entailment) before and after the correction."""
 
     text: str
     passage_index: int
@@ -139,9 +139,9 @@ class MissingObligation:
 
 @dataclass(frozen=True, slots=True)
 class ObligationsInserted:
-    """VRR: the answer corrected by the language model for the obligations it missed, and its score.
+    """VRR: the answer after the language model added the missing obligations, and its score.
 
-    Where the model gave nothing usable the answer stays as it was and ``note`` says why.
+    If the model's reply is unusable, the answer is unchanged and ``note`` says why.
     """
 
     round: int
@@ -154,11 +154,12 @@ class ObligationsInserted:
 
 @dataclass(frozen=True, slots=True)
 class BestSoFar:
-    """The best answer so far and the step that gave it. Stop, a failure or an empty budget leave this one.
+    """The best answer so far and the step that gave it. It is the result if the user stops, a step fails or the budget
+    is spent.
 
-    ``repass`` in the configured mode and ``scored`` are None where it has no score yet (LOC), ``scored`` also in a
-    record, where only the last one is stored. ``selection`` is what its citations count, where that is not the one that
-    was `Selected` (a fan-out, which still searches); None in a record, too.
+    ``repass`` is the score in the configured mode. ``repass`` and ``scored`` are None if there is no score yet (LOC);
+    ``scored`` is also None in a record, which stores only the last one. ``selection`` holds the passages that the
+    citations number, if they differ from `Selected` (in a fan-out that still searches); it is None in a record.
     """
 
     answer: Answer
@@ -171,9 +172,9 @@ class BestSoFar:
 
 @dataclass(frozen=True, slots=True)
 class SubQuestionsAsked:
-    """Fan-out: questions that another one was taken apart into, none where it was not; ``by`` rules or a model.
+    """Fan-out: the sub-questions of a question, none if it was not split; found ``by`` rules or by a model.
 
-    ``note`` says what a reader must know: that a plan could not be read, that there was nothing to take apart.
+    ``note`` tells the reader, for example, that a plan could not be parsed or that there was nothing to split.
     """
 
     sub_questions: tuple[SubQuestion, ...]
@@ -184,10 +185,10 @@ class SubQuestionsAsked:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFound:
-    """Fan-out: what a sub-question found, (passage_id, score) best first, and the ids it keeps as evidence.
+    """Fan-out: the hits of a sub-question, (passage_id, score) best first, and the ids that it keeps as evidence.
 
-    ``hop`` is the place, from 0, of the passage that the name of a bridge was found in. ``passages`` are those of the
-    hits; empty in a record, which has them once for all.
+    ``hop`` is the place, from 0, of the passage that contains the name of a bridge. ``passages`` are the passages of
+    the hits; empty in a record, which stores each passage only once.
     """
 
     number: int
@@ -202,8 +203,8 @@ class EvidenceFound:
 class SubQuestionAnswered:
     """Fan-out: the answer to a sub-question from its own evidence, and the ids of the passages it cites.
 
-    ``number`` 0 is the question itself, answered from what it found by itself. ``text`` is empty where there is none,
-    and ``note`` says why.
+    ``number`` 0 is the question itself, answered from its own hits. ``text`` is empty if there is no answer, and
+    ``note`` says why.
     """
 
     number: int
@@ -216,7 +217,7 @@ class SubQuestionAnswered:
 
 @dataclass(frozen=True, slots=True)
 class PassagesAdded:
-    """Direct answer: the ids of passages that are kept beyond the filter, as each holds a sentence of the answer."""
+    """Direct answer: the ids of passages that the filter dropped, kept because each holds a sentence of the answer."""
 
     passage_ids: tuple[str, ...]
     kind: Literal["passages added"] = "passages added"
@@ -235,7 +236,7 @@ TraceEvent = (
     | SubQuestionAnswered
     | PassagesAdded
 )
-"""What a record stores of the work of LOC, VRR, a fan-out and a direct answer."""
+"""The events of LOC, VRR, a fan-out and a direct answer that a record stores."""
 
 GenerationEvent = Token | Working | TraceEvent
 """What a generator yields."""

@@ -1,12 +1,12 @@
-"""What `pipeline.run` yields, in the order the work happens. The page, the command line and the evaluator read these.
+"""The events that `pipeline.run` yields, in order. The page, the command line and the evaluator read them.
 
 ::
 
     Retrieved -> Fused (-> Reranked) -> Selected -> Token* -> Answered
         (-> RelevanceMeasured) -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
 
-In the place of `Token`, generators that verify what they write say what they do (`ragqa.types.events.generation`);
-`Stored` comes after each `BestSoFar`; of a fan-out `Selected` comes once all evidence is found.
+Generators that verify their drafts yield the events of `ragqa.types.events.generation` in place of `Token`. `Stored`
+follows each `BestSoFar`. In a fan-out, `Selected` comes after all evidence is found.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The rankings merged into one; each hit carries its parts."""
+    """The fused ranking; each hit has the parts of its score."""
 
     ranking: Ranking
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """The fused ranking with its best passages in the order of a reranker; only where one is set."""
+    """The reranked ranking; yielded only if a reranker is set."""
 
     ranking: Ranking
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What the answer may be written from, and why the rest may not."""
+    """The passages that the answer may be written from, and the dropped passages with reasons."""
 
     selection: Selection
 
@@ -63,7 +63,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The answer and its scores are on disk under this id. ``seconds`` is the pipeline's own work per stage."""
+    """The answer and its scores are on disk under this id. ``seconds`` is the time of each stage of the pipeline."""
 
     record_id: str
     seconds: Mapping[str, float]

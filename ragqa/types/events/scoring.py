@@ -1,4 +1,4 @@
-"""What is measured of an answer: its relevance, scores so far, provisional and then final, at last both breakdowns."""
+"""The events of scoring an answer: its relevance, provisional and final scores, and at last both breakdowns."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class PartRelevance:
     """How far the answer answers one part of the question: ``value``, ``cover`` and ``fit`` in [0, 1]."""
 
     text: str  # of the part
-    asked: str  # the kind of answer that it wants: "a date", "who", …
+    asked: str  # the kind of answer that the part asks for: "a date", "who", …
     value: float
-    similarity: float  # cosine of the answer's sentence ``index``, which fits best, and the part
-    cover: float  # the share of the part's words that the answer has
-    fit: float  # whether the sentence has the kind of answer that is wanted
+    similarity: float  # cosine between the part and the best-fitting answer sentence, which is ``index``
+    cover: float  # the share of the part's words that occur in the answer
+    fit: float  # whether that sentence gives the kind of answer that the part asks for
     index: int
     reason: str  # one sentence, for the reader
 
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """Whether the answer answers what was asked, in [0, 1]: the mean of its parts. Beside RePASs, never part of it."""
+    """How far the answer answers the question, in [0, 1]: the mean over its parts. Beside RePASs, never part of it."""
 
     value: float
     parts: tuple[PartRelevance, ...]
@@ -38,24 +38,24 @@ class Relevance:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceMeasured:
-    """Follows an answer that has sentences and is no refusal; see `ragqa.generation.relevance`."""
+    """Follows an answer that has sentences and is not a refusal; see `ragqa.generation.relevance`."""
 
     relevance: Relevance
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceScored:
-    """The score of an answer sentence so far. ``done`` of ``total`` sentences have a final one.
+    """The score of an answer sentence so far. ``done`` of ``total`` sentences have a final score.
 
-    While ``final`` is false it has met only the most similar source sentences: both maxima can still rise. The same
-    sentence (``score.index``) comes again, at last with ``final``.
+    While ``final`` is false, the sentence has been compared only with the most similar source sentences, and both
+    maxima can still rise. Further events for the same sentence (``score.index``) follow, the last one with ``final``.
     """
 
     score: SentenceScore
     done: int
     total: int
     final: bool = True
-    verdict: SentenceVerdict | None = None  # from the same pairs; None where the scorer judges nothing
+    verdict: SentenceVerdict | None = None  # from the same pairs; None if the scorer gives no verdicts
 
 
 @dataclass(frozen=True, slots=True)
