@@ -1,1 +1,1 @@
-"""Datasets -> metrics. Formulas that a library has are the library's."""
+"""Benchmarks: from data sets to measures. Formulas come from libraries where these have them."""

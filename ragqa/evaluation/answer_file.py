@@ -1,4 +1,4 @@
-"""One answer of a file through the scorer, and the figures it gets."""
+"""Scores one answer of a file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SCRIPT_DECIMALS = 5
 
 
 def score_item(item: AnswerItem, scorer: Scorer, splitter: SplitterName = "nupunkt") -> Scored:
-    """The breakdown of one answer, by the same stream of events as on the page. Raises ScoringError."""
+    """The breakdown of one answer, computed as on the page. Raises ScoringError."""
     return returned(scorer.stream(answer_of_text(item.answer, splitter), passages_of_texts(item.passages)))
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
-    """The scores of one answer. ``obligation_coverage`` is the whole number 0 where the passages hold no obligation."""
+    """The scores of one answer. ``obligation_coverage`` is the integer 0 if the passages hold no obligation."""
 
     entailment: float
     contradiction: float
@@ -33,14 +33,14 @@ class AnswerScores:
 
     @property
     def values(self) -> tuple[float, float, float, float]:
-        """In this order."""
+        """The four scores in the order of the fields."""
         return (self.entailment, self.contradiction, self.obligation_coverage, self.composite)
 
 
 def figures_of(evaluation: Breakdown) -> AnswerScores:
     """The scores of a breakdown, in its own mode.
 
-    Mode ``script`` rounds E and C to 5 decimals, leaves OC as it is and rounds the composite of these three to 5
+    Mode ``script`` rounds E and C to 5 decimals, leaves OC unrounded and rounds the composite of these three to 5
     decimals, as ``calculate_final_composite_score`` of RegNLP/RePASs ``scripts/evaluate_model.py`` (ba888af) does.
     (`RePASs` of a breakdown rounds OC as well, which moves a composite by less than 0.000002.) Mode ``paper`` rounds
     nothing.

@@ -1,4 +1,4 @@
-"""A benchmark is a value: what it asks of its user, and six or seven functions. `ragqa.evaluation.run` runs them.
+"""A benchmark is a value: its options and six or seven functions. `ragqa.evaluation.run` runs them.
 
 ::
 
@@ -6,9 +6,9 @@
                        items, stamp    what was found      what it is worth     ├─report──> Report ──export──> files
                                        or answered                              ┘
 
-A benchmark is a folder of `ragqa.evaluation` whose ``benchmark.py`` holds ``BENCHMARK``, or an entry point of another
-package in the group ``ragqa.benchmarks``; see `ragqa.evaluation.catalogue`. Solutions and scores are JSON objects: the
-run's journal keeps them, so that a run that was killed continues after the last one.
+A benchmark is a folder of `ragqa.evaluation` whose ``benchmark.py`` defines ``BENCHMARK``, or another package's entry
+point in the group ``ragqa.benchmarks``; see `ragqa.evaluation.catalogue`. Solutions and scores are JSON objects, kept
+in the run's journal, so that a killed run continues after the last one.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ if TYPE_CHECKING:
 
 Kind = Literal["argument", "file", "path", "index", "preset", "generator", "text", "choice", "int", "float", "flag"]
 Json = Mapping[str, Any]
-Settings = Mapping[str, Any]  # values by the name of their option; every option of the benchmark is there
-# Fields of a benchmark that a module may give by their names.
+Settings = Mapping[str, Any]  # values by name of the option, for every option of the benchmark
+# Fields of a benchmark that a module may define as functions of the same name.
 FUNCTIONS: Final = ("load", "solve", "score", "row", "figures", "report", "export", "published", "fits", "lacks")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice of who runs the benchmark: an option of its command and, where it has a label, a field of its form.
+    """An option of a benchmark's command and, if it has a label, a field of its form on the page.
 
     ``name`` is a Python identifier; the option of the command line is ``--rerank-weight`` for ``rerank_weight``. The
-    kinds ``file`` and ``argument`` (a file that the command takes without an option's name) are paths of existing
-    files, which must be given unless ``optional``; ``path`` is any place. ``counts`` reads such a file and gives how
-    many items it holds, or raises CorpusError; ``suits`` tells from the beginning of a file whether it may be one, so
-    that the page can offer it, and ``accepts`` says in words what it must hold.
+    kinds ``file`` and ``argument`` (a positional file) are paths of existing files, which are required unless
+    ``optional``; ``path`` is any path. ``counts`` reads such a file and returns its number of items, or raises
+    CorpusError. ``suits`` tells from the beginning of a file whether it may be one, so that the page can offer it.
+    ``accepts`` says in words what it must contain.
     """
 
     name: str
     help: str
     kind: Kind = "text"
-    default: Any = None  # None: not given
+    default: Any = None  # None if it is not given
     choices: tuple[str, ...] = ()
     many: bool = False
     least: float | None = None
     most: float | None = None
     label: str = ""
-    decides: bool = True  # False: how the run is carried out or reported, not which run it is
+    decides: bool = True  # False if it only affects how the run is carried out or reported
     accepts: str = "JSON or JSON lines"
     counts: Callable[[Path], int] | None = None
     suits: Callable[[Path], bool] | None = None
-    environment: str = ""  # the variable that gives the value where no option does
-    optional: bool = False  # of a file; on the page of an index, too
-    builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
-    positional: bool = False  # of an index: the command takes it without an option's name
+    environment: str = ""  # the variable with the value if the option is not given
+    optional: bool = False  # for a file; on the page, also for an index
+    builds: str = ""  # for an index: the name of one that loading builds, offered by the page if no other fits
+    positional: bool = False  # for an index: a positional argument of the command
     allows: Callable[[Any], bool] | None = (
-        None  # of a preset: whether the page offers this `ragqa.settings.presets.Preset`
+        None  # for a preset: whether the page offers this `ragqa.settings.presets.Preset`
     )
-    when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it
+    when: Callable[[Settings], bool] | None = None  # whether the page asks for it, given the choices above it
 
     @property
     def flag(self) -> str:
-        """What is typed: ``"--rerank-weight"``."""
+        """The option on the command line: ``"--rerank-weight"``."""
         return f"--{self.name.replace('_', '-')}"
 
 
@@ -88,16 +88,16 @@ GENERATOR = Option("generator", "Generator; default: by the environment.", "gene
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to solve: its place in the file, from 1, its question, and what else the benchmark loaded of it."""
+    """One item to solve: its place in the file, from 1, its question, and other content that the benchmark loaded."""
 
     number: int
     question: Question
     content: Any = None
-    sha256: str = ""  # of what it is; of id and text of the question where not given
+    sha256: str = ""  # of its content; if not given, of the question's id and text
 
     @property
     def identity(self) -> str:
-        """The hexadecimal digest that tells whether an item read back is this one."""
+        """The hexadecimal digest by which an item is recognised when it is read back."""
         return self.sha256 or digest({"id": self.question.question_id, "text": self.question.text})
 
 
@@ -105,14 +105,13 @@ class Item:
 class Task:
     """A benchmark loaded with some settings.
 
-    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run, but for the name of its
-    ``input``. While it runs the stamp is that of its folder, with the benchmark's name and ragqa's version.
-    ``scoring`` is everything else that decides a score: where it changed, solutions are restored and scored again.
-    ``context`` is what the benchmark's own functions work with: open indexes, models, gold. ``columns`` are the
-    measures of an item. ``during`` is given the run's folder and is entered while its items are solved and scored,
-    such as a cache there. ``outputs`` are files beside `Benchmark.outputs` that belong to this run alone. ``solves``
-    False: there is nothing to solve, as where other people's answers are counted; the report is drawn up without a
-    journal.
+    ``stamp`` is everything that decides a solution, as JSON: a different stamp means a different run, except for the
+    name of its ``input``. During a run it is the stamp of its folder, with the benchmark's name and ragqa's version.
+    ``scoring`` is everything else that decides a score: if it has changed, solutions are restored and scored again.
+    ``context`` is for the benchmark's own functions: open indexes, models, gold. ``columns`` are the measures of an
+    item. ``during`` is called with the run's folder and is entered while items are solved and scored, for example for a
+    cache there. ``outputs`` are files of this run in addition to `Benchmark.outputs`. If ``solves`` is False, there is
+    nothing to solve, as when other people's answers are counted; the report is made without a journal.
     """
 
     items: Sequence[Item]
@@ -127,20 +126,20 @@ class Task:
 
 
 class Status(StrEnum):
-    """What became of an item."""
+    """The status of an item."""
 
     SCORED = "scored"
-    EMPTY = "empty"  # solved, and nothing in it to score
-    SKIPPED = "skipped"  # the benchmark's rules pass over it
+    EMPTY = "empty"  # solved, but with nothing to score
+    SKIPPED = "skipped"  # excluded by the benchmark's rules
     FAILED = "failed"
-    LEFT = "left"  # not tried, or solved and not scored
+    LEFT = "left"  # not tried, or solved but not scored
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One item's fate. ``note`` says why there are no scores; ``restored``: read back from an earlier run.
+    """The outcome of an item. ``note`` says why there are no scores; ``restored`` means from an earlier run.
 
-    ``n_begun`` is how often it was begun, more than once after a stop or a failure. ``read`` reads the journal.
+    ``n_begun`` counts how often it was begun: more than once after a stop or a failure. ``read`` reads the journal.
     """
 
     item: Item
@@ -152,30 +151,30 @@ class Outcome:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to be done for this item."""
+        """Whether this item is finished."""
         return self.status in (Status.SCORED, Status.EMPTY, Status.SKIPPED)
 
     @property
     def solution(self) -> Json | None:
-        """What `Benchmark.solve` gave, read from disk each time; None where it gave nothing yet."""
+        """The result of `Benchmark.solve`, read from disk each time; None if there is none yet."""
         return self.read("solution")
 
     @property
     def scores(self) -> Json | None:
-        """What `Benchmark.score` gave, likewise."""
+        """The result of `Benchmark.score`, read likewise."""
         return self.read("scores")
 
     def row(self) -> Row:
-        """The row of an item of which nothing else is known yet."""
+        """The row of an item without results."""
         question = self.item.question
         return Row(self.item.number, question.question_id, question.text, note=self.note, restored=self.restored)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something a benchmark offers beside its runs, a subcommand of the command line, such as checking a submission.
+    """A further subcommand of a benchmark, such as checking a submission.
 
-    ``call`` is given every option's value and returns what there is to say, and whether all is well.
+    ``call`` gets every option's value and returns a report, and whether all is well.
     """
 
     name: str
@@ -186,18 +185,18 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark is. ``right`` says when an item counts as right, ``verdicts`` what such items and others are.
+    """A benchmark. ``right`` says when an item counts as right; ``verdicts`` names right and other items.
 
-    ``load`` yields words for what it is doing and returns the task; it alone may take long. Its settings have two more
-    values, the run's ``folder`` and whether to ``restart`` it, for who keeps further files there. ``solve`` and
-    ``score`` are called from threads, each item's in one of them, and give what JSON can hold; a score may say
-    ``{"status": "empty" | "skipped", "note": …}``, or ``{"again": true}`` where a part of it could not be had and the
-    next run is to try once more. A `RagqaError` of either fails that item alone. ``row`` draws one
-    item up for a table, ``figures`` the run so far from its rows, ``report`` the run when it has ended, and ``export``
-    writes its files, whose names are in ``outputs`` where a new run in the same folder must remove them.
+    ``load`` yields progress in words and returns the task; only it may take long. Its settings have two more values,
+    the run's ``folder`` and whether to ``restart`` it, for benchmarks that keep further files there. ``solve`` and
+    ``score`` are called from threads, one per item, and return JSON values. A score may be ``{"status": "empty" |
+    "skipped", "note": …}``, or contain ``{"again": true}`` if a part of it was unavailable and the next run should try
+    again. A `RagqaError` in either fails that item alone. ``row`` makes an item's row of a table, ``figures`` the
+    figures of the run so far, ``report`` the report of a finished run. ``export`` writes its files; names of files that
+    a new run in the same folder must remove are in ``outputs``.
 
-    For the page: ``fits`` says whether an index is one for the questions of a file, ``lacks`` what is missing for these
-    settings, in words, where a run cannot begin.
+    For the page, ``fits`` says whether an index suits the questions of a file, and ``lacks`` says in words what these
+    settings lack if a run cannot begin.
     """
 
     name: str
@@ -210,11 +209,11 @@ class Benchmark:
     row: Callable[[Task, Outcome], Row]
     figures: Callable[[Task, Sequence[Row]], tuple[Figure, ...]]
     report: Callable[[Task, Sequence[Outcome]], Report]
-    export: Callable[[Task, Sequence[Outcome], Report, Path], Sequence[File]] = lambda *_: ()  # report.json alone
-    published: Callable[[Settings], Report] | None = None  # what the page shows before anything has run
+    export: Callable[[Task, Sequence[Outcome], Report, Path], Sequence[File]] = lambda *_: ()  # only report.json
+    published: Callable[[Settings], Report] | None = None  # shown by the page before any run
     right: str = ""
     verdicts: tuple[str, str] = ("right", "wrong")
-    doing: str = "Solving"  # in front of the progress bar
+    doing: str = "Solving"  # label of the progress bar
     on_page: bool = True
     outputs: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
@@ -223,7 +222,7 @@ class Benchmark:
 
     @classmethod
     def of(cls, functions: Mapping[str, Any], **values: Any) -> Self:  # noqa: ANN401 - values of any field
-        """One whose functions are those that a module has under the names of the fields: ``of(globals(), name=…)``."""
+        """A benchmark with a module's functions that are named like the fields: ``of(globals(), name=…)``."""
         return cls(**{name: functions[name] for name in FUNCTIONS if name in functions} | values)
 
     def option(self, name: str) -> Option:
@@ -235,7 +234,7 @@ class Benchmark:
         raise ConfigError(f"{self.name} has no option {name!r}, expected one of {names}; correct it and try again")
 
     def settings(self, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any option
-        """Every option's value: the one given, or its default. Raises ConfigError for one that does not exist."""
+        """Every option's value, given or default. Raises ConfigError for an unknown option."""
         chosen = {self.option(name).name: value for name, value in given.items()}
         return {
             option.name: option.default if chosen.get(option.name) is None else chosen[option.name]
@@ -243,11 +242,11 @@ class Benchmark:
         }
 
     def run_id(self, settings: Settings) -> str:
-        """``"pandachat-3fa94c01b2"``: the same for the same files and settings, however many items are asked for.
+        """``"pandachat-3fa94c01b2"``: equal for the same files and settings, whatever the limit of items.
 
-        Files count by their content, folders by their name. Raises CorpusError where a file cannot be read.
+        Files are identified by their content, folders by their path. Raises CorpusError if a file cannot be read.
         """
-        plain: dict[str, Any] = {"ragqa_version": __version__}  # another version continues no run
+        plain: dict[str, Any] = {"ragqa_version": __version__}  # another version does not continue a run
         for option in self.options:
             value = settings.get(option.name)
             if option.decides and value not in (None, "", ()):
@@ -276,7 +275,7 @@ def _all(value: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _named(place: str | Path) -> str:
-    """What a file is known by: the hexadecimal sha256 of its content; of a folder its place."""
+    """The identity of a file: the hexadecimal sha256 of its content; for a folder, its path."""
     path = Path(place)
     if path.is_dir():
         return str(path.resolve())

@@ -1,7 +1,7 @@
-"""Which benchmarks there are: the folders of this room that hold one, and those of other packages; and their files.
+"""Finds the benchmarks, ours and those of other packages, and the files that they may read.
 
-Nobody lists them: a folder ``ragqa/evaluation/benchmarks/NAME/`` with an ``__init__.py`` and a ``benchmark.py`` that
-holds ``BENCHMARK`` is one.
+There is no list: every folder ``ragqa/evaluation/benchmarks/NAME/`` with an ``__init__.py`` and a ``benchmark.py`` that
+defines ``BENCHMARK`` is a benchmark.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ragqa.plugins import registry
 
 _logger = logging.getLogger(__name__)
 
-_MOST_FILES = 2_000  # looked at in one folder, its own and those one level below
+_MOST_FILES = 2_000  # examined in one folder and one level below
 
 
 @cache
 def benchmarks() -> Mapping[str, Benchmark]:
-    """Every benchmark by its name, in the order of their names."""
+    """Every benchmark by name, in the order of names."""
     found = {}
     for file in Path(room.__path__[0]).glob("*/benchmark.py"):
         if not file.with_name("__init__.py").is_file():
@@ -58,21 +58,21 @@ def benchmark_of(name: str) -> Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class OfferedFile:
-    """A file to choose, and what a reader is told it is."""
+    """A file to choose, with its label."""
 
     path: Path
     label: str
 
 
 def data_folder() -> Path:
-    """``RAGQA_DATA``, else the place where the command line looks for it; it need not be there."""
+    """``RAGQA_DATA``, else the default of the command line; it need not exist."""
     return Path(os.environ.get("RAGQA_DATA") or "../shared/data").expanduser()
 
 
 def offered_files(option: Option, folder: Path, limit: int = _MOST_FILES) -> tuple[OfferedFile, ...]:
-    """The files in ``folder`` and in its folders that this option may take, by name; none without such a folder.
+    """The files in ``folder`` and one level below that suit this option, by name; none if the folder is missing.
 
-    What a file holds is guessed from its beginning: `Option.counts` may refuse it still.
+    The content is guessed from the beginning of a file, so `Option.counts` may still reject it.
     """
     found = []
     for number, path in enumerate(_candidates(folder)):
@@ -84,7 +84,7 @@ def offered_files(option: Option, folder: Path, limit: int = _MOST_FILES) -> tup
 
 
 def demo_files(option: Option) -> tuple[OfferedFile, ...]:
-    """The question files that come with ragqa and that this option may take."""
+    """The bundled question files that suit this option."""
     return tuple(
         OfferedFile(path, f"{demo.title}, {path.name}")
         for demo in DEMOS.values()
@@ -94,7 +94,7 @@ def demo_files(option: Option) -> tuple[OfferedFile, ...]:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """JSON files, lines of it too, here and one level below; unreadable folders hold none."""
+    """JSON and JSON-lines files, here and one level below; unreadable folders are skipped."""
     try:
         entries = sorted(folder.iterdir())
     except OSError:

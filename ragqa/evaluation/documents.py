@@ -1,10 +1,10 @@
-"""How many gold places of published documents come back from reading them: exact text, number, heading.
+"""Measures how many gold places of published documents are recovered by parsing: exact text, number, heading.
 
-A folder holds documents and ``gold.jsonl``: {file, kind, number, heading, text}. For each place the passage of its file
-with the best F1 of word 4-grams is taken, up to four neighbours joined where a unit was cut. The text is right from
-.95 on; the number where the passage's ends with the place's, compared as letters and digits; the heading where it
-stands in title, section or number. An item that has a number of its own on a passage counts as a place too; ``alone``
-is what comes back without.
+A folder holds documents and ``gold.jsonl``: {file, kind, number, heading, text}. For each place, the passage of its
+file with the best F1 of word 4-grams is chosen; up to four neighbours are joined if a unit was cut. The text is right
+from .95 on. The number is right if the passage's number ends with the place's, compared as letters and digits. The
+heading is right if it occurs in title, section or number. An item of a passage with its own number counts as a place
+too; ``alone`` counts places recovered without such items.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ragqa.corpus.streams import TellingStream
 from ragqa.types import Passage
 
 EXACT: Final = 0.95
-NEAR: Final = 0.8  # from which a number may be said to be that of the text
+NEAR: Final = 0.8  # from which a number may belong to the text
 JOINED: Final = 4
 CANDIDATES: Final = 12
 GOLD: Final = "gold.jsonl"
@@ -35,7 +35,7 @@ Grams = Counter[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """Of a folder's places of one kind: how many there are, and how many came back."""
+    """Counts of a folder's places of one kind, and of those recovered."""
 
     source: str
     kind: str
@@ -56,7 +56,7 @@ class _Read:
 
 
 def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...], tuple[str, ...]]:
-    """The table of a folder, by kind, and what its reading had to say. Raises CorpusError where it cannot be read."""
+    """The table of a folder, by kind, and the messages of its parsing. Raises CorpusError if it cannot be read."""
     gold = [json.loads(line) for line in (folder / GOLD).read_text(encoding="utf-8").split("\n") if line.strip()]
     stream = open_stream(folder, "documents", chunk_max_tokens=chunk_max_tokens)
     read = {}
@@ -80,13 +80,13 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
 
 
 def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
-    """What of a place came back; a reference is one where the passage that it stands in holds it as printed."""
+    """The recovered parts of a place; a reference is recovered if its passage contains it as printed."""
     if place["kind"] == "reference":
         yield from ("text", "both", "alone", "heading") if _is_printed(place, document) else ()
         return
     wanted, number = _words(place["text"]), _parts(place.get("number", ""))
     near = Counter(n for gram in _grams(wanted) for n in document.holding.get(gram, ()))
-    for n in near:  # of several that say the same, the one that has the number
+    for n in near:  # of equal texts, the one with the number
         near[n] += 2 * _ends_alike(_parts(document.passages[n].number), number)
     nearest = [n for n, _ in near.most_common(CANDIDATES)]
     best, run = _best_run(wanted, nearest, document)
@@ -106,7 +106,7 @@ def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
 
 
 def _best_run(wanted: Sequence[str], nearest: Sequence[int], document: _Read) -> tuple[float, list[Passage]]:
-    """The passages in a row that hold these words best, and how well."""
+    """The consecutive passages that match these words best, and their F1."""
     best, run = 0.0, []
     for start in {max(0, n - back): None for n in nearest for back in range(JOINED)}:
         joined: list[str] = []

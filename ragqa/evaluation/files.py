@@ -1,4 +1,4 @@
-"""Question files: what a file may be, from its beginning alone, and whether an index holds what it asks about."""
+"""Recognises question files by their beginning, and tells whether an index holds their gold."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ragqa.corpus.questions import GoldQuestion, load_gold, load_questions
 from ragqa.errors import CorpusError
 from ragqa.index import Index
 
-LARGE = 200_000  # passages: beyond them documents are not listed, only gold passages looked up
-LOOKED_AT = 30  # questions whose gold is looked for in an index
+LARGE = 200_000  # passages; in a larger index only gold passages are looked up, not documents
+LOOKED_AT = 30  # questions whose gold is looked up in an index
 _HEAD_BYTES = 1 << 16
 
 
@@ -29,12 +29,12 @@ def has_gold(path: Path) -> bool:
 
 
 def has_questions(path: Path) -> bool:
-    """Whether it may hold questions, with or without gold."""
+    """Whether the file may hold questions, with or without gold."""
     return _listed(path) or has_gold(path) or (looks_like_jsonl(path) and _lines(path, "question"))
 
 
 def has_answers(path: Path) -> bool:
-    """Whether it may hold JSON lines of {id, answer}."""
+    """Whether the file may hold JSON lines of {id, answer}."""
     return _lines(path, "id", "answer")
 
 
@@ -50,12 +50,12 @@ def _lines(path: Path, *keys: str) -> bool:
 
 
 def has_key(head: str, key: str) -> bool:
-    """Whether the text holds this key of a JSON object."""
+    """Whether the text contains this key of a JSON object."""
     return re.search(rf'"{key}"\s*:', head) is not None
 
 
 def head_of(path: Path) -> str:
-    """The first 64 kB of the file as text; empty where it cannot be read."""
+    """The first 64 kB of the file as text; empty if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").lstrip()
@@ -64,7 +64,7 @@ def head_of(path: Path) -> str:
 
 
 def shipped_rows(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines that comes with ragqa."""
+    """The objects of a bundled JSON-lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 

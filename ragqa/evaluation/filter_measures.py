@@ -1,9 +1,9 @@
-"""What a filter keeps of a ranking, judged against gold passages, for many filters at once. Pure.
+"""Measures the passages that filters keep of a ranking against gold passages, for many filters at once. Pure.
 
-A filter is judged by what it keeps, not by an order: F-beta of the kept passages against the gold ones, per question,
-then averaged. beta 2, recall counting twice, is what the Competition on Legal Information Extraction/Entailment takes
-for retrieving statute law, because what is retrieved is read by the next step (https://coliee.org/evaluation, task 3);
-so it is here: the generator can leave a passage out, and cannot write from one it never got.
+A filter is judged by the kept passages, not by their order: F-beta against the gold passages per question, then
+averaged. The Competition on Legal Information Extraction/Entailment uses beta 2, which weights recall twice, for
+statute law retrieval, because the next step reads the retrieved passages (https://coliee.org/evaluation, task 3). The
+same holds here: the generator can ignore a passage, but cannot write from one that it never got.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def kept_figures(
     unit: GoldUnit = "passage",
     rules: Mapping[str, Callable[[Sequence[float], FilteringConfig], FilterRule]] = RULES,
 ) -> Iterator[Floats]:
-    """For each question in order `KEPT_FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
+    """For each question in order, the `KEPT_FIGURES` of each filter on its fused ranking, (n_figures, n_filters).
 
-    What is kept is what `ragqa.filtering.select` keeps. ``F = (1 + beta^2) p r / (beta^2 p + r)``, 0 where nothing
-    right is kept (van Rijsbergen 1979, Information Retrieval, chapter 7). Where ``unit`` is ``"document"``, p and r
-    count the documents of the kept passages. Every question has gold. Raises ConfigError unless beta is above 0.
+    Filters keep the same passages as `ragqa.filtering.select`. ``F = (1 + beta^2) p r / (beta^2 p + r)``, 0 if nothing
+    right is kept (van Rijsbergen 1979, Information Retrieval, chapter 7). If ``unit`` is ``"document"``, p and r count
+    the documents of the kept passages. Every question must have gold. Raises ConfigError unless beta is above 0.
     """
     check_beta(beta)
     longest = max(BEST, *(one.top_k for one in candidates))

@@ -1,6 +1,6 @@
-"""What benchmarks load: settings as a `Config`, pipelines, retrievers, an index that is built where there is none.
+"""Loads settings, pipelines and retrievers for benchmarks, and builds missing indexes.
 
-A process that keeps its pipelines, as the page does, lends them to a run: ``with sharing(pipelines): …``.
+A process that keeps its pipelines, such as the page, shares them with a run: ``with sharing(pipelines): …``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _shared: ContextVar[Pipelines | None] = ContextVar("ragqa_shared_pipelines", def
 
 @contextmanager
 def sharing(pipelines: Pipelines) -> Iterator[None]:
-    """Within it, and in this thread alone, loading asks ``pipelines``, which may give one that it has at hand."""
+    """Within this context, in this thread only, pipelines come from ``pipelines``, which may reuse existing ones."""
     token = _shared.set(pipelines)
     try:
         yield
@@ -45,10 +45,10 @@ def sharing(pipelines: Pipelines) -> Iterator[None]:
 
 
 def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Config:
-    """The environment's settings with those of ``preset``, ``index`` and ``generator`` in their place, where given.
+    """The environment's settings, replaced by those of ``preset``, ``index`` and ``generator`` where given.
 
-    ``reranks`` False: the benchmark measures what comes before reranking and writes no answers. Raises ConfigError
-    where there is no such preset or generator, or the preset reranks all the same.
+    With ``reranks`` False, the benchmark measures rankings before reranking and writes no answers. Raises ConfigError
+    for an unknown preset or generator, or if the preset reranks all the same.
     """
     config = Config.from_env()
     if settings.get("preset"):
@@ -63,7 +63,7 @@ def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Conf
 
 
 def pipeline_for(config: Config, paths: Paths) -> Pipeline:
-    """A pipeline that keeps no records; a shared one where there is one. Raises as `ragqa.pipeline.load_pipeline`."""
+    """A pipeline that keeps no records, shared if possible. Raises as `ragqa.pipeline.load_pipeline`."""
     shared = _shared.get()
     if shared is not None:
         return replace(shared(config, paths), records=None)
@@ -73,10 +73,10 @@ def pipeline_for(config: Config, paths: Paths) -> Pipeline:
 def retrievers_of(
     config: Config, paths: Paths, *, every: bool = False
 ) -> tuple[Index, tuple[Retriever, ...], FusionConfig]:
-    """The index, its retrievers, the fusion under their names: a shared pipeline's, else loaded without RePASs.
+    """The index, its retrievers and the fusion with their names: from a shared pipeline, else loaded without RePASs.
 
-    ``every``: other packages' retrievers that need no files are made without a weight, too. Raises ConfigError,
-    IndexingError, ModelError.
+    With ``every``, other packages' retrievers that need no files are included even without a weight. Raises
+    ConfigError, IndexingError, ModelError.
     """
     if _shared.get() is not None:
         pipeline = pipeline_for(config, paths)
@@ -94,9 +94,9 @@ def retrievers_of(
 
 
 def stamp_of(questions: Path, index: Index, **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    """What decides a run over these questions and this index, for `Task.stamp`: both by their content.
+    """The `Task.stamp` of a run over these questions and this index, both by their content.
 
-    Raises CorpusError where the file cannot be read.
+    Raises CorpusError if the file cannot be read.
     """
     manifest = index.manifest
     return {
@@ -110,10 +110,10 @@ def stamp_of(questions: Path, index: Index, **settings: Any) -> dict[str, Any]: 
 
 
 def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
-    """As `stamp_of`, with all that decides what the pipeline answers: generator and settings, models, prompts.
+    """As `stamp_of`, with everything that decides the pipeline's answers: generator and settings, models, prompts.
 
-    How patiently and how many at a time a server is asked decides nothing, so that a run may continue with other values
-    of these. Raises CorpusError where the file cannot be read.
+    Time-outs, retries and parallel calls are left out, so that a run may continue with other values of them. Raises
+    CorpusError if the file cannot be read.
     """
     config = pipeline.config
     plain = asdict(replace(config, generation=without_credentials(config.generation)))
@@ -128,7 +128,7 @@ def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:
-    """Builds the index of this name with the default settings where there is none; how far it is, in words."""
+    """Builds the index of this name with the default settings if it is missing; yields progress in words."""
     try:
         index_info(name, paths.indexes)
     except IndexNotFoundError:

@@ -1,4 +1,4 @@
-"""Rankings and gold passages -> the value of each measure for each question, by `ir-measures`."""
+"""Measures rankings against gold passages, for each question, by `ir-measures`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ def measure_run(
     """Each measure's values, in [0, 1], one per question in the order of the questions.
 
     ``gold[i]`` holds the ids of the passages that answer question i, ``run[i]`` the ids found for it, best first; both
-    have length n_questions. An id that stands twice in a ranking counts where it stands first and moves what follows
-    it up. A question without hits has 0 throughout; gold that no ranking holds counts as missed.
+    have length n_questions. A repeated id in a ranking counts at its first place only, and later ids move up. A
+    question without hits has 0 for all measures; gold that no ranking contains counts as missed.
 
-    The definitions are trec_eval's: AP@10 divides by the number of gold passages, also where there are more than ten;
-    the ideal ranking of nDCG@10 ends at rank 10, gain 1 per gold passage, discount log2(1 + rank).
+    The definitions are trec_eval's: AP@10 divides by the number of gold passages, even if there are more than ten; the
+    ideal ranking of nDCG@10 ends at rank 10, gain 1 per gold passage, discount log2(1 + rank).
 
-    Raises CorpusError where a question has no gold passage (nothing would be right), and ValueError where the lengths
-    differ.
+    Raises CorpusError if a question has no gold passage, and ValueError if the lengths differ.
     """
     if len(gold) != len(run):
         raise ValueError(f"expected one ranking per question, found {len(run):,} for {len(gold):,} questions")
@@ -49,7 +48,7 @@ def measure_run(
 
 
 def _scores(ids: Sequence[str]) -> dict[str, float]:
-    """Minus the rank of each id where it stands first: no two are equal, so that no library breaks a tie its way."""
+    """Minus the first rank of each id. All scores differ, so libraries have no ties to break."""
     scores: dict[str, float] = {}
     for rank, passage_id in enumerate(ids, start=1):
         scores.setdefault(passage_id, -float(rank))
@@ -62,6 +61,6 @@ def means(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def display_name(measure: str) -> str:
-    """What the mean over questions is called: ``"AP@10"`` -> ``"MAP@10"``, ``"Success@1"`` -> ``"hit rate@1"``."""
+    """The name of the mean over questions: ``"AP@10"`` -> ``"MAP@10"``, ``"Success@1"`` -> ``"hit rate@1"``."""
     name, at, cutoff = measure.partition("@")
     return OVER_QUESTIONS.get(name, name) + at + cutoff

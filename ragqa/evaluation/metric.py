@@ -1,4 +1,4 @@
-"""RePASs and verdicts as a metric: of an answer and its passages, whoever wrote and retrieved them.
+"""RePASs and verdicts as a metric for any answer and its passages.
 
 ::
 
@@ -31,7 +31,7 @@ Triple = tuple[str, Sequence[str | Passage], str | Answer]  # question ("" for n
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """What the passages say of an answer. ``scored`` holds both definitions of RePASs, ``mode`` says which is shown."""
+    """The scores of an answer. ``scored`` holds both definitions of RePASs; ``mode`` says which one is shown."""
 
     scored: Scored
     mode: ScoringMode
@@ -49,12 +49,12 @@ class AnswerResult:
 
     @property
     def supported(self) -> float:
-        """Share of the answer's sentences that the verdicts call supported, in [0, 1]; 0 without sentences."""
+        """The share of the answer's sentences that the verdicts call supported, in [0, 1]; 0 without sentences."""
         return self._share(Verdict.SUPPORTED)
 
     @property
     def contradicted(self) -> float:
-        """Share of the answer's sentences that the verdicts call contradicted, in [0, 1]; 0 without sentences."""
+        """The share of the answer's sentences that the verdicts call contradicted, in [0, 1]; 0 without sentences."""
         return self._share(Verdict.CONTRADICTED)
 
     def _share(self, verdict: Verdict) -> float:
@@ -65,9 +65,9 @@ class AnswerResult:
 def score(
     question: str, passages: Sequence[str | Passage], answer: str | Answer, *, config: ScoringConfig | None = None
 ) -> AnswerResult:
-    """The scores of one answer. Citations of an `Answer` count the passages from 1.
+    """The scores of one answer. Citations of an `Answer` number the passages from 1.
 
-    Settings are those of the environment where ``config`` is not given. Raises ModelError, ScoringError.
+    Settings default to those of the environment. Raises ModelError, ScoringError.
     """
     return next(score_all([(question, passages, answer)], config=config))
 

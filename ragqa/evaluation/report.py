@@ -1,4 +1,4 @@
-"""What a run came to, as plain values: the terminal, the page and files draw them, and know no benchmark."""
+"""The results of a run as plain values, which terminal, page and files show independently of the benchmark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found. Its text is looked up in the index when it is shown; ``score`` None: not known."""
+    """A passage that was found. Its text is looked up in the index when it is shown; ``score`` None is unknown."""
 
     passage_id: str
     document_id: str
@@ -19,7 +19,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence of an answer with its RePASs verdict and what became of its citations."""
+    """A sentence of an answer with its RePASs verdict and the result of its citation check."""
 
     text: str
     verdict: str
@@ -30,7 +30,7 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """One string of a reference, and whether it stands in the answer."""
+    """One string of a reference, and whether it occurs in the answer."""
 
     reference: str
     found: bool
@@ -38,10 +38,10 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One item that is done. ``number`` is its place in the file, from 1; ``right`` None: not measured.
+    """One finished item. ``number`` is its place in the file, from 1; ``right`` None means not measured.
 
-    ``values`` are keyed as the report's columns. ``gold`` are the ids that would be right; ``restored`` says that it
-    was read back from an earlier run.
+    ``values`` have the keys of the report's columns. ``gold`` are the right ids; ``restored`` means read back from an
+    earlier run.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure of an item, as the table of items shows it."""
+    """A measure in the table of items."""
 
     key: str
     heading: str
@@ -70,7 +70,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number of the whole run, written out, with a line that says what it is."""
+    """A figure of the whole run as text, with a one-line explanation."""
 
     label: str
     text: str
@@ -79,7 +79,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a comparison. ``origin`` is "this run", or where other people published it."""
+    """A row of a comparison. ``origin`` is "this run", or the source of a published figure."""
 
     name: str
     cells: tuple[str, ...]
@@ -89,19 +89,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Figures side by side, such as this run beside published ones; ``caption`` says how far they compare."""
+    """Figures side by side, such as this run beside published ones; ``caption`` says how comparable they are."""
 
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
     caption: str = ""
     title: str = ""
     first: str = "system"  # the heading of the lines' names
-    is_shares: bool = False  # each cell ends with a share of its line, as a table of confusion: a page shades them
+    is_shares: bool = False  # each cell ends with a share of its line, as in a confusion matrix, which the page shades
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the run's folder, and what it is to whoever takes it away."""
+    """A file of the run's folder, with its label for download."""
 
     label: str
     name: str
@@ -110,9 +110,9 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything to be shown of a run; a field is empty until it is known.
+    """Everything shown of a run; a field is empty until it is known.
 
-    ``data`` is the same for programs: what ``--json`` prints and ``report.json`` holds.
+    ``data`` is the same for programs: the output of ``--json`` and the content of ``report.json``.
     """
 
     figures: tuple[Figure, ...] = ()
@@ -124,5 +124,5 @@ class Report:
 
 
 def shown(value: float | None, decimals: int = 3) -> str:
-    """The number as a table shows it; a dash where there is none."""
+    """The number as shown in a table; a dash for None."""
     return "–" if value is None else f"{value:,.{decimals}f}"

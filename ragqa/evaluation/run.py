@@ -1,12 +1,12 @@
-"""Any benchmark, item by item, each step on disk before the next: killed at any moment, the same run continues.
+"""Runs a benchmark item by item, with each step on disk before the next, so that a killed run can continue.
 
 ::
 
     for progress in run(benchmark, settings, folder, paths): ...     # close() or `Stop.set` ends it after the item
 
-Of each item the journal gets ``begun``, a ``reply`` for every completion of a language model, ``solved``, then
-``scored`` or ``failed``. The next run restores what was scored, scores what was solved, makes what was begun out of the
-completions that had been received, and asks for the rest: no completion that was received is asked for twice.
+For each item the journal gets ``begun``, a ``reply`` for every completion of a language model, ``solved``, then
+``scored`` or ``failed``. The next run restores scored items, scores solved ones, and repeats begun ones with the
+completions already received, so that no completion is requested twice.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
 
 REPORT = "report.json"
-MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
-SYNCED_SECONDS = 0.2  # a solution that took longer is forced to disk by itself, a quick one with its score
-REDRAWN_SECONDS = 0.25  # between two drawings of rows and figures, so that thousands of items stay quick
+MAX_FAILURES_IN_A_ROW = 5  # then the server is down or refuses, and further questions would only cost time
+SYNCED_SECONDS = 0.2  # a slower solution is synced to disk at once, a quicker one with its score
+REDRAWN_SECONDS = 0.25  # between two updates of rows and figures, so that thousands of items stay fast
 
 
 class Stop:
-    """Asked for from any thread: no further item is begun; one under way is solved and kept, and not scored."""
+    """Stops a run from any thread: no further item is begun; one in progress is solved and kept, but not scored."""
 
     def __init__(self, event: threading.Event | None = None) -> None:
-        """Asked for with this event too, where there is one."""
+        """``event``, if given, also stops the run."""
         self._event = event or threading.Event()
 
     def set(self) -> None:
@@ -55,9 +55,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is. ``outcome`` is the one that has just ended; rows and figures follow a little behind it.
+    """The progress of a run. ``outcome`` is the one that has just ended; rows and figures may lag behind it.
 
-    ``resumed`` says in words what was found of an earlier run. The last one has ``outcomes``, every item's in order,
+    ``resumed`` describes what was found of an earlier run. The last progress has ``outcomes`` of every item in order,
     and the whole report; ``report.files`` are those in the folder.
     """
 
@@ -82,11 +82,11 @@ def run(
     stop: Stop | None = None,
     task: Task | None = None,
 ) -> Iterator[RunProgress]:
-    """Loads the benchmark, restores what the folder has, solves and scores the rest, writes the files.
+    """Loads the benchmark, restores items in the folder, solves and scores the rest, and writes the files.
 
-    ``restart`` throws away what an earlier run left; ``task`` is one that is loaded already. Raises what loading
-    raises, ConfigError where the folder is another run's, RecordError where it is in use, damaged or cannot be written,
-    GenerationError when `MAX_FAILURES_IN_A_ROW` items in a row failed; one item fails alone otherwise.
+    ``restart`` discards an earlier run; ``task`` is one that is already loaded. Raises what loading raises, ConfigError
+    if the folder belongs to another run, RecordError if it is in use, damaged or cannot be written, and GenerationError
+    if `MAX_FAILURES_IN_A_ROW` items failed in a row. A single item may fail without ending the run.
     """
     if task is None:
         steps = benchmark.load({**settings, "folder": folder, "restart": restart}, paths)
@@ -123,7 +123,7 @@ def run(
 
 
 def _reported(benchmark: Benchmark, task: Task, folder: Path) -> RunProgress:
-    """The end of a run in which nothing was to be solved."""
+    """The result of a run without items to solve."""
     with held(folder, "writing"):
         report = benchmark.report(task, ())
         files = _exported(benchmark, task, (), report, folder)
@@ -135,7 +135,7 @@ def _reported(benchmark: Benchmark, task: Task, folder: Path) -> RunProgress:
 def _exported(
     benchmark: Benchmark, task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
 ) -> tuple[File, ...]:
-    """The benchmark's files, and ``report.json`` with the report's data where that is not one of them."""
+    """The benchmark's files, and ``report.json`` with the report's data unless it is one of them."""
     files = tuple(benchmark.export(task, outcomes, report, folder))
     if not report.data or any(file.name == REPORT for file in files):
         return files
@@ -145,12 +145,12 @@ def _exported(
 
 
 def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
-    """Where a run is kept whose folder nobody names."""
+    """The default folder of a run."""
     return paths.home / "evaluations" / benchmark.run_id(settings)
 
 
 class _ShownOutcomes:
-    """The outcomes so far, and what is shown of them: drawn up again at most a few times a second."""
+    """The outcomes so far with their rows and figures, which are updated at most a few times a second."""
 
     def __init__(self, benchmark: Benchmark, task: Task, outcomes: dict[int, Outcome]) -> None:
         self._benchmark, self._task, self._outcomes = benchmark, task, outcomes
@@ -161,7 +161,7 @@ class _ShownOutcomes:
         self._drawn_at = -math.inf
 
     def progress(self, outcome: Outcome | None = None, phase: str = "", resumed: str = "") -> RunProgress:
-        """Where the run is now that ``outcome`` has ended."""
+        """The progress after ``outcome`` has ended."""
         if outcome is not None:
             self._outcomes[outcome.item.number] = outcome
             if outcome.status is not Status.LEFT:
@@ -179,7 +179,10 @@ class _ShownOutcomes:
 
 
 class _Workers:
-    """Threads that solve and score. Daemons: a second Ctrl-C must end the process, whatever a silent server does."""
+    """Threads that solve and score.
+
+    They are daemons, so that a second Ctrl-C ends the process despite a silent server.
+    """
 
     def __init__(self, benchmark: Benchmark, task: Task, store: RunStore, pending: Sequence[Item], stop: Stop) -> None:
         self._benchmark, self._task, self._store, self._stop = benchmark, task, store, stop
@@ -192,7 +195,7 @@ class _Workers:
         ]
 
     def outcomes(self) -> Iterator[Outcome | None]:
-        """Each item's outcome once the folder has it, in the order they end; None in the first pause after one."""
+        """Each item's outcome once it is stored, in the order of ending; None in the first pause after one."""
         for thread in self._threads:
             thread.start()
         running, last, is_pause = len(self._threads), None, True
@@ -222,7 +225,7 @@ class _Workers:
         self._stop.set()
 
     def wait(self) -> None:
-        """Until the items under way have ended."""
+        """Waits until the items in progress have ended."""
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
@@ -240,7 +243,7 @@ class _Workers:
                 if self._failures >= MAX_FAILURES_IN_A_ROW:
                     self.stop()
                 self._ended.put(outcome)
-        except BaseException as error:  # whatever it is, the thread that waits must hear of it
+        except BaseException as error:  # of any kind: the waiting thread must learn of it
             self._ended.put(error)
         finally:
             self._ended.put(None)
@@ -260,6 +263,6 @@ class _Workers:
                     return
             store.keep(item, "scored", scores=dict(benchmark.score(task, item, solution)))
         except RecordError:
-            raise  # the folder itself: nothing more can be kept
+            raise  # the folder itself failed, so nothing more can be stored
         except RagqaError as error:
             store.keep(item, "failed", note=str(error))

@@ -1,8 +1,8 @@
-"""Rankings as files others can read: TREC runs, as the RIRAG shared task asks for them, and JSON lines per question.
+"""Writes rankings as files: TREC runs, as required by the RIRAG shared task, and JSON lines per question.
 
-A run has one hit a line, ``qid Q0 docid rank score tag``, separated by white space. ``trec_eval``, which the task's
-organisers use, looks at the score alone: it reads it in single precision, and at equal scores puts the docid that is
-greater as bytes first. Files appear whole or not at all (`write_whole`).
+A run has one hit per line, ``qid Q0 docid rank score tag``, separated by white space. ``trec_eval``, which the task's
+organisers use, only reads the score: in single precision, and at equal scores the greater docid in byte order comes
+first. Files are written completely or not at all (`write_whole`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ragqa.infra.files import write_whole
 from ragqa.types import Ranking
 
 FOUND_SHOWN = 10
-LARGEST = 1e38  # score written; single precision ends at 3.4e38
+LARGEST = 1e38  # largest score written; single precision ends at 3.4e38
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What became of one question: gold passages, passages found (best first), and the value of each measure."""
+    """The result of one question: gold passages, passages found (best first), and the value of each measure."""
 
     question_id: str
     question: str
@@ -44,13 +44,13 @@ def write_run(
 ) -> None:
     """Writes the rankings, ``rankings[i]`` being that of ``question_ids[i]``; a question without hits has no line.
 
-    ``docids`` names each passage as the file shall name it (ObliQA: the item's ID); without it the passage id itself.
-    White space within a name becomes ``_``. The score is the hit's, in single precision, lowered by as little as
-    possible where it would not lie below the one before, so that trec_eval sees the same ranking.
+    ``docids`` maps passage ids to names in the file (ObliQA: the item's ID); without it passage ids are used. White
+    space within a name becomes ``_``. The score is the hit's, in single precision, lowered as little as possible if it
+    is not below the previous one, so that trec_eval sees the same ranking.
 
-    Raises CorpusError where question ids are empty or repeat, a passage has no docid or two passages of a question
-    have the same, RecordError where the file cannot be written, ValueError where the tag is empty, the lengths differ
-    or a score is not finite or not within 1e38. Nothing is written then.
+    Raises CorpusError if question ids are empty or repeated, if a passage has no docid, or if two passages of a
+    question have the same one. Raises RecordError if the file cannot be written, and ValueError if the tag is empty,
+    the lengths differ, or a score is not finite or not within 1e38. Nothing is written then.
     """
     if not tag.strip() or len(question_ids) != len(rankings):
         raise ValueError(
@@ -98,10 +98,10 @@ def _hits(question: str, ranking: Ranking, docids: Mapping[str, str] | None) -> 
 
 
 def write_per_question(path: Path, rows: Iterable[QuestionResult]) -> None:
-    """One JSON object a line: {question_id, question, gold, found, values}, in the order of the rows.
+    """Writes one JSON object per line: {question_id, question, gold, found, values}, in the order of the rows.
 
     ``gold`` is sorted, ``found`` holds the ten best ids, ``values`` is the object of measure to value. Raises
-    RecordError where the file cannot be written, ValueError where a value is not finite. Nothing is written then.
+    RecordError if the file cannot be written, ValueError if a value is not finite. Nothing is written then.
     """
     lines = [
         json.dumps(
@@ -124,7 +124,7 @@ def write_per_question(path: Path, rows: Iterable[QuestionResult]) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """The system's refusals in a reader's words."""
+    """Translates the system's errors for a reader."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Two configurations measured on the same questions -> whether their difference could be chance. By scipy.
+"""Tests whether the difference between two configurations on the same questions could be chance. By scipy.
 
 Which test and why: Smucker, Allan and Carterette 2007, A Comparison of Statistical Significance Tests for Information
 Retrieval Evaluation, https://doi.org/10.1145/1321440.1321528 (they recommend the randomisation test on the mean).
@@ -25,7 +25,7 @@ class PairedTest:
     """The mean of a - b over the questions, its 95 % interval [low, high], and the two-sided p value in (0, 1].
 
     Differences and interval are in the unit of the measure. The interval is the percentile bootstrap's, the p value a
-    permutation test's: two methods, so that near p = 0.05 the interval and the test may disagree.
+    permutation test's: these are two methods, so near p = 0.05 the interval and the test may disagree.
     """
 
     mean_difference: float
@@ -35,20 +35,20 @@ class PairedTest:
 
     @property
     def is_better(self) -> bool:
-        """Whether a is better than b beyond chance: a positive mean difference with p below .05."""
+        """Whether a is significantly better than b: a positive mean difference with p below .05."""
         return self.p_value < SIGNIFICANT and self.mean_difference > 0
 
 
 def paired_test(a: Sequence[float], b: Sequence[float], seed: int = 0) -> PairedTest:
     """Whether a measure's values under ``a`` and under ``b`` differ; ``a[i]`` and ``b[i]`` are of the same question.
 
-    Permutation test on the mean difference, a and b exchanged within each question: all 2^n exchanges where n, the
-    number of questions that differ, allows (n <= 13), else 10,000 drawn with ``seed``, and then p is at least
-    2 / 10,001. Percentile bootstrap over the questions, 10,000 resamples of the same seed. The same arguments give the
-    same numbers. Where a and b are equal throughout, p is 1 and the interval [0, 0]; where all questions differ by the
-    same, the interval is that one point.
+    The permutation test on the mean difference exchanges a and b within each question: in all 2^n ways if n, the number
+    of differing questions, is at most 13, else in 10,000 ways drawn with ``seed``, and then p is at least 2 / 10,001.
+    The percentile bootstrap over the questions uses 10,000 resamples with the same seed. The same arguments give the
+    same numbers. If a and b are equal throughout, p is 1 and the interval is [0, 0]; if all questions differ by the
+    same amount, the interval is that point.
 
-    Raises ValueError where the lengths differ, there is no question, or a value is not finite.
+    Raises ValueError if the lengths differ, if there is no question, or if a value is not finite.
     """
     if len(a) != len(b) or not len(a):
         raise ValueError(f"expected the same number of values twice, at least one, found {len(a):,} and {len(b):,}")
@@ -69,12 +69,12 @@ def paired_tests(
 
 
 def _p_value(a: Floats, b: Floats, seed: int) -> float:
-    """Exchanging two equal values changes nothing, so that only the questions that differ need to be permuted."""
+    """The p value; only differing questions are permuted, because exchanging equal values changes nothing."""
     from scipy.stats import permutation_test
 
     differing = a != b
     a, b = a[differing], b[differing]
-    if len(a) < 2:  # exchanging one pair only turns the sign; scipy wants two
+    if len(a) < 2:  # exchanging one pair only changes the sign; scipy needs two
         return 1.0
     found = permutation_test(
         (a, b),
@@ -90,7 +90,7 @@ def _p_value(a: Floats, b: Floats, seed: int) -> float:
 
 def _interval(differences: Floats, seed: int) -> tuple[float, float]:
     """The percentiles 2.5 and 97.5 of the mean over resampled questions (Efron and Tibshirani 1993, chapter 13)."""
-    if np.all(differences == differences[0]):  # scipy warns and gives NaN, and needs two questions
+    if np.all(differences == differences[0]):  # scipy would warn and return NaN, and needs two questions
         return float(differences[0]), float(differences[0])
     from scipy.stats import bootstrap
 
@@ -114,10 +114,10 @@ def _batch(numbers_per_resample: int) -> int:
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """The p values of m comparisons adjusted for their number, in the order given; compare each with 0.05 as usual.
 
-    Of the sorted p values the i-th (from 1) is multiplied by m - i + 1; none falls below the one before it, none goes
-    over 1. This bounds the chance of one false finding or more, however the comparisons depend on each other. Holm
-    1979, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6(2), 65-70;
-    scipy has no Holm. Raises ValueError where a value lies outside [0, 1].
+    The i-th (from 1) of the sorted p values is multiplied by m - i + 1, but is at least the previous one and at most 1.
+    This bounds the probability of one or more false findings, however the comparisons depend on each other. Holm 1979,
+    A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6(2), 65-70; scipy has
+    no Holm. Raises ValueError if a value is outside [0, 1].
     """
     if not all(0 <= p <= 1 for p in p_values):
         raise ValueError(f"expected p values in [0, 1], found {', '.join(str(p) for p in p_values if not 0 <= p <= 1)}")

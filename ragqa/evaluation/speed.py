@@ -1,4 +1,4 @@
-"""Time per stage: a question asked of a pipeline that is loaded, and how long it took to its selection and scores."""
+"""Measures time per stage: how long a loaded pipeline takes to a question's selection and scores."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ragqa.types.events.scoring import Scored, SentenceScored
 
 @dataclass(frozen=True, slots=True)
 class SpeedRow:
-    """One question: milliseconds to the selection, seconds from there, and how much there was to score."""
+    """One question: milliseconds to the selection, seconds from there, and the amount to score."""
 
     milliseconds_to_selection: float
-    seconds_to_first_sentence_score: float  # from the selection; equal to the next where no sentence was scored
+    seconds_to_first_sentence_score: float  # from the selection; equal to the next if no sentence was scored
     seconds_to_final_scores: float  # from the selection
     n_kept: int
     n_sentences: int
@@ -30,9 +30,9 @@ class SpeedRow:
 def measure_speed(
     pipeline: Pipeline, questions: Sequence[Question], *, selection_only: bool = False
 ) -> Iterator[SpeedRow]:
-    """A row per question, in order, each as soon as it is measured. The first question warms up and is run twice.
+    """A row per question, in order, each as soon as it is measured. The first question also warms up, so it runs twice.
 
-    With ``selection_only`` nothing is answered: all figures beyond the selection are 0.
+    With ``selection_only`` no answer is written, and all figures beyond the selection are 0.
     """
     if questions:
         _row(pipeline, questions[0], selection_only)
@@ -61,7 +61,7 @@ def _row(pipeline: Pipeline, question: Question, selection_only: bool) -> SpeedR
 
 
 def summarise(rows: Sequence[SpeedRow]) -> list[tuple[str, float, float, float]]:
-    """(name, median, 99th percentile, maximum) of every column that is not 0 throughout; empty without rows."""
+    """(name, median, 99th percentile, maximum) of every column with a value other than 0; empty without rows."""
     columns = {name: [float(getattr(row, name)) for row in rows] for name in SpeedRow.__dataclass_fields__}
     return [
         (name.replace("_", " "), median(values), float(np.percentile(values, 99)), max(values))

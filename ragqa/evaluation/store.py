@@ -1,4 +1,4 @@
-"""What a run's folder knows of each item: its steps in the journal, read back when they are asked for."""
+"""The store of a run's folder: each item's steps in the journal, read back on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ragqa.infra.journal import JOURNAL, Journal, begun, digest, held, translate
 
 @dataclass(slots=True)
 class _Standing:
-    """Where an item's entries lie in the journal; ``failed`` is the last note."""
+    """The places of an item's entries in the journal; ``failed`` is the last note."""
 
     n_begun: int = 0
     replies_at: list[int] = field(default_factory=list)
@@ -31,7 +31,7 @@ class _Standing:
 
 
 class RunStore:
-    """What a run's folder knows of each item. Threads share it; one process at a time. Made by `open_store`."""
+    """The items stored in a run's folder. Shared by threads, but by one process at a time. Created by `open_store`."""
 
     def __init__(self, folder: Path, stamp: Json, scoring: Json) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class RunStore:
                 self._note(offset, line["item"])
 
     def outcome(self, item: Item, *, restored: bool = False) -> Outcome:
-        """What is known of this item. Raises RecordError where its number belonged to another one."""
+        """The outcome of this item so far. Raises RecordError if its number belonged to another item."""
         self._check(item)
         standing = self._standing.get(item.number) or _Standing()
 
@@ -64,15 +64,15 @@ class RunStore:
         return Outcome(item, status, note, standing.n_begun, restored, read)
 
     def solution(self, item: Item) -> Json | None:
-        """The solution that the journal has of this item."""
+        """The solution of this item in the journal."""
         self._check(item)
         standing = self._standing.get(item.number)
         return self._entry(standing.solved_at, "solution") if standing else None
 
     def keep(self, item: Item, step: str, *, sync: bool = True, **content: Any) -> None:  # noqa: ANN401 - JSON values
-        """A step of this item, for good when this returns: begun, reply, solved, scored or failed; ``sync`` as there.
+        """Stores a step of this item: begun, reply, solved, scored or failed; ``sync`` is as in `Journal.append`.
 
-        Raises RecordError where it cannot be written, ScoringError where it holds a number that is not finite.
+        Raises RecordError if it cannot be written, ScoringError if it contains a number that is not finite.
         """
         entry = {"step": step, "number": item.number, "identity": item.identity, **content}
         if step == "scored":
@@ -85,12 +85,12 @@ class RunStore:
             raise ScoringError(msg) from error
 
     def replies(self, item: Item) -> ReplyCache:
-        """What a language model wrote for this item while it was under way, used before it is asked again."""
+        """The language model's earlier replies for this item, which are used before new ones are requested."""
         standing = self._standing.get(item.number) or _Standing()
         return _Replies(self, item, [self.journal.entry_at(at)["item"] for at in standing.replies_at])
 
     def words(self, outcomes: Sequence[Outcome]) -> str:
-        """What was found of an earlier run; empty where nothing was."""
+        """A description of the earlier run that was found; empty if there was none."""
         lines = []
         if self.journal.dropped_torn_line:
             lines.append(f"{self.folder}: discarded an incomplete entry; its item is run again")
@@ -127,7 +127,7 @@ class RunStore:
                 standing.n_begun += 1
             case "reply":
                 standing.replies_at.append(offset)
-            case "solved" if standing.solved_at is None:  # the first stays
+            case "solved" if standing.solved_at is None:  # the first one counts
                 standing.solved_at, standing.failed = offset, ""
             case "scored" if entry["scoring"] == self._scoring and standing.scored_at is None:
                 standing.scored_at, standing.failed = offset, ""
@@ -138,7 +138,7 @@ class RunStore:
 
 
 class _Replies:
-    """The completions received for one item; a `ReplyCache`. Those of equal requests are given in their order."""
+    """A `ReplyCache` of the completions received for one item. Equal requests get theirs in order."""
 
     def __init__(self, store: RunStore, item: Item, entries: Sequence[Mapping[str, Any]]) -> None:
         self._store, self._item = store, item
@@ -160,9 +160,9 @@ class _Replies:
 def open_store(
     folder: Path, stamp: Json, scoring: Json, *, outputs: Sequence[str] = (), restart: bool = False
 ) -> Iterator[RunStore]:
-    """The folder of the run with this stamp, locked; made where it does not exist.
+    """The store of the run with this stamp, locked; the folder is created if needed.
 
-    ``outputs`` and ``restart`` as `begun` takes them, and it raises what that and `RunStore` raise.
+    ``outputs`` and ``restart`` are as in `begun`. Raises what that and `RunStore` raise.
     """
     plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
     with held(folder, "writing"):

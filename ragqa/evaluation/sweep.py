@@ -1,7 +1,7 @@
-"""Settings varied over questions: each question is retrieved once, every point of the grid is arithmetic.
+"""Varies settings over questions: each question is retrieved once, and every point of the grid is arithmetic.
 
-The figures are those of `ragqa eval retrieval` (R@10 of the ranking) and of `ragqa tune` (what the filter keeps) under
-the settings of the point; without gold only how many passages are kept.
+The figures are those of `ragqa eval retrieval` (R@10 of the ranking) and of `ragqa tune` (kept passages) with the
+settings of the point; without gold, only the number of kept passages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ragqa.settings.config import SETTINGS, Config, FilteringConfig, FusionConfi
 from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 
-WEIGHT: Final = "weight_"  # before a ranking's name
+WEIGHT: Final = "weight_"  # prefix of a ranking's name
 FILTERS: Final = {one.key: one for one in SETTINGS if one.part == "filtering" and one.low is not None}
 MOST_POINTS: Final = 400
 _Key = tuple[str, tuple[tuple[str, float], ...]]  # of a fusion, whose weights are a dict
@@ -33,7 +33,7 @@ _NO_GOLD: Final = frozenset({"\0"})  # no passage has this id: everything but `k
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A number of the filter and the values it takes, or weight_RANKING as a slider has it."""
+    """A numeric setting of the filter, or weight_RANKING as on a slider, and its values."""
 
     name: str
     values: tuple[float, ...]
@@ -43,8 +43,8 @@ class Axis:
 class Point:
     """The values of a point by setting, and its means over the questions.
 
-    ``recall_at_10`` is R@10 of the ranking before the filter, ``recall``, ``precision`` and ``f2`` are of what the
-    filter keeps, all in [0, 1] and None without gold; ``kept`` is in passages.
+    ``recall_at_10`` is R@10 of the ranking before the filter; ``recall``, ``precision`` and ``f2`` are of the kept
+    passages, all in [0, 1] and None without gold; ``kept`` is in passages.
     """
 
     values: dict[str, float]
@@ -57,7 +57,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Every point of the grid, the first axis varying slowest, and the point of the settings as they were."""
+    """Every point of the grid, the first axis varying slowest, and the point of the current settings."""
 
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
@@ -66,7 +66,7 @@ class Sweep:
     has_gold: bool
 
     def best(self, measure: str = "f2") -> Point:
-        """The point where this measure is highest; of equal ones the one that keeps fewest, then the first."""
+        """The point with the highest value of this measure; at a tie the one that keeps fewest, then the first."""
         return max(self.points, key=lambda one: (getattr(one, measure) or 0.0, -one.kept))
 
 
@@ -78,11 +78,11 @@ def swept(
     unit: GoldUnit = "passage",
     paths: Paths | None = None,
 ) -> Generator[tuple[int, int], None, Sweep]:
-    """Yields steps done and in all; returns the sweep. Rankings are taken from the cache of ``paths`` and kept there.
+    """Yields steps done and in total; returns the sweep. Rankings are cached in ``paths``.
 
-    ``config`` says what is not varied; ``pipeline`` has its index, retrievers and reranker. Weights are varied before
-    reranking, which is left out then. Questions must have gold all or not at all. Raises ConfigError for unknown or too
-    many settings, whatever ranking raises.
+    ``config`` has the settings that are not varied; ``pipeline`` has its index, retrievers and reranker. If weights are
+    varied, there is no reranking. Either all or no questions have gold. Raises ConfigError for unknown settings or too
+    many points, and what ranking raises.
     """
     grid = _grid(config, axes)
     has_gold = all(one.gold for one in questions)
@@ -125,7 +125,7 @@ def _key(fusion: FusionConfig) -> _Key:
 
 
 def _grid(config: Config, axes: Sequence[Axis]) -> list[_Setting]:
-    """Every point, and last the settings as they are."""
+    """Every point, with the current settings last."""
     for axis in axes:
         if axis.name not in FILTERS and not axis.name.startswith(WEIGHT):
             msg = f"expected {', '.join(FILTERS)} or {WEIGHT}RANKING, got {axis.name!r}; choose one of them"
@@ -142,14 +142,14 @@ def _grid(config: Config, axes: Sequence[Axis]) -> list[_Setting]:
 
 
 def effective(values: Mapping[str, Any]) -> dict[str, Any]:
-    """These values, with those of other settings under which they have an effect."""
+    """These values, with the values of other settings that they need to take effect."""
     under = {one.under: one for name in values if (one := FILTERS.get(name)) and one.under}
     choices = {one.key: one.choices for one in SETTINGS}
     return {name: next(filter(one.when, choices[name])) for name, one in under.items()} | dict(values)
 
 
 def present_value(config: Config, name: str) -> float:
-    """What these settings have of a setting that can be varied; weights to four digits."""
+    """The current value of a setting that can be varied; weights have four decimals."""
     if name in FILTERS:
         return float(getattr(config.filtering, name))
     return round(config.fusion.weights.get(name.removeprefix(WEIGHT), 0.0), 4)
@@ -162,7 +162,7 @@ def _setting(config: Config, values: dict[str, float]) -> _Setting:
 
 
 def with_weights(fusion: FusionConfig, weights: dict[str, float]) -> FusionConfig:
-    """The fusion with these shares in place of its own, all together summing to 1 again; all at 0 count alike."""
+    """The fusion with these weights, normalised to sum to 1; if all are 0, they count equally."""
     if not weights:
         return fusion
     shares = {**fusion.weights, **weights}
@@ -196,6 +196,6 @@ def _point(values: dict[str, float], recall_at_10: Sequence[float], figures: Flo
 
 
 def around(values: Sequence[float], present: float) -> tuple[float, ...]:
-    """These values, the nearest one replaced by the present one, so that the settings as they are lie on the grid."""
+    """These values with the nearest one replaced by the current one, so that the current settings are on the grid."""
     nearest = min(range(len(values)), key=lambda n: abs(values[n] - present))
     return tuple(sorted({*values[:nearest], present, *values[nearest + 1 :]}))

@@ -1,4 +1,4 @@
-"""Two runs of one benchmark on the same questions: by how much each measure differs, and what turned. Pure."""
+"""Compares two runs of one benchmark on the same questions: differences in measures, and changed items. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def paired(first: Sequence[Row], second: Sequence[Row]) -> list[Pair]:
 
 
 def turned(pairs: Sequence[Pair]) -> list[Pair]:
-    """Those that are right in one run and wrong in the other."""
+    """The questions that are right in one run and wrong in the other."""
     return [(a, b) for a, b in pairs if None not in {a.right, b.right} and a.right is not b.right]
 
 
 def compared(pairs: Sequence[Pair], columns: Sequence[Column]) -> Comparison:
-    """A line for each measure that some question has in both runs."""
+    """A line for each measure that any question has in both runs."""
     found: dict[Column, tuple[list[float], list[float]]] = {}
     for column in (RIGHT, *columns):
         both = [(_value(a, column), _value(b, column)) for a, b in pairs]
@@ -39,7 +39,7 @@ def compared(pairs: Sequence[Pair], columns: Sequence[Column]) -> Comparison:
     tests = paired_tests([(b, a) for a, b in found.values()])
     lines = []
     for (column, (a, b)), (test, adjusted) in zip(found.items(), tests, strict=True):
-        decimals = max(2, column.decimals)  # a mean, also of whole numbers
+        decimals = max(2, column.decimals)  # it is a mean, even of whole numbers
         difference, low, high = (f"{one:+.{decimals}f}" for one in (test.mean_difference, test.low, test.high))
         means = (shown(sum(one) / len(one), decimals) for one in (a, b))
         lines.append(Line(column.heading, (*means, f"{difference} [{low}, {high}]", f"{adjusted:.3f}", f"{len(a):,}")))

@@ -1,4 +1,4 @@
-"""Answers put together from sentences or quotations, and the words for those that are empty or unfinished. Pure."""
+"""Builds answers from sentences or quotations, and the notes of empty and unfinished ones. Pure."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def empty_answer(generator: str, model: str, note: str) -> Answer:
 
 
 def nothing_kept(generator: str, model: str) -> Answer:
-    """What every generator returns, at once and without asking anybody, when filtering kept no passage."""
+    """The answer of every generator when filtering kept no passage; no model is called."""
     return empty_answer(generator, model, NOTHING_KEPT)
 
 
 def separator_after(text: str) -> str:
-    """What ends a sentence in running text: a space after its full stop, a line end where it has none."""
+    """The separator after a sentence in running text: a space after a full stop, else a line end."""
     return " " if text.rstrip("\"'”’)]»").endswith((".", "!", "?")) else "\n"
 
 
 def composed(answer: Answer, parts: Iterable[tuple[str, AnswerSentence]]) -> Answer:
-    """The answer with these sentences and no others, each after its separator; text, offsets and raw follow."""
+    """The answer with exactly these sentences, each after its separator; text, offsets and raw are updated."""
     text = ""
     sentences = []
     for separator, sentence in parts:
@@ -46,14 +46,14 @@ def composed(answer: Answer, parts: Iterable[tuple[str, AnswerSentence]]) -> Ans
 
 
 def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:
-    """An answer written elsewhere, split into sentences; nothing is cited and nothing removed."""
+    """An answer written elsewhere, split into sentences, without citations; nothing is removed."""
     spans = split_sentences(text, splitter)
     sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in spans)
     return Answer(text, sentences, generator="file", model="", raw=text)
 
 
 def passages_of_texts(texts: Iterable[str | Passage]) -> list[Passage]:
-    """Passages of texts that came with an answer, numbered from 1 as citations count them."""
+    """Passages from the texts that came with an answer, numbered from 1 as in citations."""
     return [
         Passage(str(n), "", text, number=str(n)) if isinstance(text, str) else text
         for n, text in enumerate(texts, start=1)
@@ -61,7 +61,7 @@ def passages_of_texts(texts: Iterable[str | Passage]) -> list[Passage]:
 
 
 def without(answer: Answer, indexes: Collection[int]) -> Answer:
-    """The answer without these sentences. The white space before a sentence stays; a line end is not lost."""
+    """The answer without these sentences. The white space before each kept sentence stays, and no line end is lost."""
     parts = []
     gap, position = "", 0
     for index, sentence in enumerate(answer.sentences):
@@ -92,7 +92,7 @@ def unfinished(answer: Answer, step: str) -> Answer:
 
 
 def budget_note(budget: int) -> str:
-    """Why the work ended, and what to change."""
+    """A note that the budget ended the work, and what to change."""
     return (
         f"The budget of {budget:,} calls was used up before the work was done; this is the best answer until then. "
         "Raise the call budget in the settings for more."
@@ -100,7 +100,7 @@ def budget_note(budget: int) -> str:
 
 
 def failure_note(error: RagqaError) -> str:
-    """What ended the work, and that the best answer until then is shown."""
+    """A note on the error that ended the work, saying that the best answer until then is shown."""
     what = "could not be checked" if isinstance(error, ScoringError) else "could not be continued"
     return f"The answer {what}; the best until then is shown: {str(error).rstrip('.')}."
 
@@ -119,8 +119,8 @@ class Quote:
 def quotes_of(passages: Sequence[Passage]) -> list[Quote]:
     """Every sentence once, in the order of the passages, with the numbers of all passages that hold it.
 
-    White space inside a sentence becomes single spaces. Sentences are the same when their words are: sentences that
-    merely resemble each other ("must" and "must not", 10 days and 20 days) are different rules and both stay.
+    White space inside a sentence becomes single spaces. Sentences are the same if their words are. Sentences that are
+    merely similar ("must" and "must not", 10 days and 20 days) are different rules, and both stay.
     """
     texts: dict[str, str] = {}
     numbers: dict[str, list[int]] = {}
@@ -136,9 +136,9 @@ def quotes_of(passages: Sequence[Passage]) -> list[Quote]:
 
 
 def _words(text: str) -> str:
-    """What two near-identical sentences share: the words in lower case, without punctuation or a leading number.
+    """The key by which sentences are the same: the words in lower case, without punctuation or a leading number.
 
-    A text without any word stands for itself.
+    A text without any word is its own key.
     """
     return " ".join(re.findall(r"\w+", _NUMBERING.sub("", text.casefold()))) or text
 
@@ -146,7 +146,7 @@ def _words(text: str) -> str:
 def check_answer(answer: object, n_passages: int, generator: str) -> None:
     """Raises GenerationError, naming the generator, unless this is an answer whose citations are among the passages.
 
-    For those of other packages; ours always give one.
+    This checks generators of other packages; ours always return a valid answer.
     """
     if not isinstance(answer, Answer):
         found = f"{type(answer).__name__}: its stream must return an Answer"
@@ -160,7 +160,7 @@ def check_answer(answer: object, n_passages: int, generator: str) -> None:
 
 
 def quoted(quotes: Sequence[Quote], generator: str, note: str) -> Answer:
-    """The answer that consists of these sentences, each with its citations."""
+    """The answer made of these quotes, each with its citations."""
     text = ""
     sentences = []
     for quote in quotes:
@@ -171,7 +171,7 @@ def quoted(quotes: Sequence[Quote], generator: str, note: str) -> Answer:
 
 
 def pieces_of(quotes: Sequence[Quote]) -> list[str]:
-    """``"sentence [1][3] "`` for each: what is streamed."""
+    """The streamed text of each quote: ``"sentence [1][3] "``."""
     return [
         quote.text + " " + "".join(f"[{number}]" for number in quote.citations) + separator_after(quote.text)
         for quote in quotes

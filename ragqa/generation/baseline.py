@@ -1,4 +1,4 @@
-"""The kept passages themselves as the answer, verbatim and cited: what every other generator must be better than."""
+"""The kept passages themselves as the answer, verbatim and cited: the baseline that other generators must beat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BaselineGenerator:
     model = ""
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:
-        """Yields one token per passage and returns its sentences, each citing it; a blank line between passages."""
+        """Yields one token per passage; returns their sentences with citations, and a blank line between passages."""
         if not passages:
             return nothing_kept(self.name, self.model)
         parts = []

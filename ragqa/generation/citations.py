@@ -1,13 +1,13 @@
 """Citation marks in raw text: which sentence cites which passage, and the text without them. Pure.
 
-What is a mark: square brackets (or 【】) on one line that hold nothing but numbers, ranges of at most `MAX_RANGE`
-numbers, the words "passage" or "source", and separators: ``[1]``, ``[1, 3]``, ``[2-4]``, ``[Passage 2]``. A number
-above `MAX_NUMBER` that names no passage makes the brackets ordinary text, so ``[2024] 3 WLR 12`` keeps its year; other
-letters do too, so ``[sic]`` stays; round brackets never cite, so ``Rule 3.2.1(2)`` stays. A mark that the end of the
-text cuts off, ``[1`` or ``[``, is taken out and cites nothing: a stream that broke must not leave half a mark.
+A mark is a pair of square brackets or 【】 on one line that holds only numbers, ranges of at most `MAX_RANGE` numbers,
+the words "passage" or "source", and separators: ``[1]``, ``[1, 3]``, ``[2-4]`` or ``[Passage 2]``. Brackets are
+ordinary text if they hold a number above `MAX_NUMBER` that names no passage, so ``[2024] 3 WLR 12`` keeps its year, or
+other letters, so ``[sic]`` stays. Round brackets never cite, so ``Rule 3.2.1(2)`` stays. A mark that is cut off at the
+end of the text, ``[1`` or ``[``, is removed and cites nothing, so that a broken stream leaves no half mark.
 
-Whose mark it is: the sentence it stands in, or, at a boundary, the sentence before it, also after the full stop. Only a
-mark that opens a line with words behind it belongs to the sentence that follows.
+A mark belongs to the sentence around it or, at a boundary, to the sentence before it, even after the full stop. Only a
+mark that opens a line with words after it belongs to the sentence that follows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=[^\s*])\1(?![
 
 @dataclass(frozen=True, slots=True)
 class PlainLine:
-    """A line without its Markdown, and whether a list marker or heading marks opened it."""
+    """A line without its Markdown, and whether it began with a list marker or a heading marker."""
 
     text: str
     is_item: bool = False
@@ -52,7 +52,7 @@ def plain_line(line: str) -> PlainLine:
     return PlainLine(_EMPHASIS.sub(r"\2", line), is_item, is_heading)
 
 
-MAX_NUMBER = 999  # a larger number is a year or an amount, unless so many passages were given
+MAX_NUMBER = 999  # a larger number is a year or an amount, unless that many passages were given
 MAX_RANGE = 100  # a longer range is a range of pages
 
 _BRACKETS = re.compile(r"[\[【]([^\[\]【】]{1,200})[\]】]")
@@ -78,7 +78,7 @@ class CitedText:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Cited numbers and where they stood. ``position`` is an offset in the text without marks."""
+    """Cited numbers and their place; ``position`` is an offset in the text without marks."""
 
     numbers: frozenset[int]
     position: int
@@ -86,11 +86,11 @@ class _Mark:
 
 
 def parse_cited_text(raw: str, n_passages: int) -> CitedText:
-    """The text without citation marks and Markdown, split into sentences that know what they cite.
+    """The text without citation marks and Markdown, split into sentences with their citations.
 
-    ``n_passages`` >= 0; numbers outside 1..n_passages are rejected. Sentences are those of `split_sentences`, cut
-    further where a heading or an item of a list begins whose predecessor is not its lead-in (an item after ``:``,
-    ``;``, ``,``, "and" or "or" continues its sentence). Blank text has no sentence; its marks can only be rejected.
+    ``n_passages`` >= 0; numbers outside 1..n_passages are rejected. Sentences are those of `split_sentences`, also cut
+    where a heading or a list item begins. An item after ``:``, ``;``, ``,``, "and" or "or" continues its sentence.
+    Blank text has no sentence, so its marks can only be rejected.
     """
     lines: list[str] = []
     marks: list[_Mark] = []
@@ -118,14 +118,14 @@ def _without_unfinished_mark(raw: str) -> str:
 
 
 def _begins_sentence(plain: PlainLine, before: str, *, ends_list: bool) -> bool:
-    """Whether a new sentence begins with this line, whatever the splitter thinks of line ends."""
+    """Whether a new sentence begins with this line, however the splitter treats line ends."""
     if plain.is_item:
         return not before.endswith((":", ";", ",", " and", " or"))
     return plain.is_heading or ends_list
 
 
 def _without_marks(line: str, n_passages: int) -> tuple[str, list[tuple[frozenset[int], int]]]:
-    """The line without marks, its white space repaired, and for each run of marks its numbers and where it stood."""
+    """The line without marks and with tidy white space, and the numbers and position of each run of marks."""
     runs = _runs(line, n_passages)
     if not runs:
         return line, []
@@ -139,7 +139,7 @@ def _without_marks(line: str, n_passages: int) -> tuple[str, list[tuple[frozense
         right = line[stop:following].strip()
         spaced = line[start - 1 : start].isspace() or line[stop : stop + 1].isspace()
         if last and last in ".!?" and right.startswith("."):
-            right, spaced = right[1:].lstrip(), True  # "… records. [1]." had its full stop already
+            right, spaced = right[1:].lstrip(), True  # "… records. [1]." already has its full stop
         if right:
             part = right if not last or not _apart(last, right[0], spaced=spaced) else " " + right
             parts.append(part)
@@ -156,7 +156,7 @@ def _apart(left: str, right: str, *, spaced: bool) -> bool:
 
 
 def _runs(line: str, n_passages: int) -> list[tuple[int, int, frozenset[int]]]:
-    """Marks as (start, stop, numbers); neighbours with a separator at most between them are one, as are their ()."""
+    """Runs of marks as (start, stop, numbers), joined by separators at most; surrounding () are included."""
     runs: list[tuple[int, int, frozenset[int]]] = []
     for brackets in _BRACKETS.finditer(line):
         numbers = _numbers(brackets[1], n_passages)
@@ -176,7 +176,7 @@ def _runs(line: str, n_passages: int) -> list[tuple[int, int, frozenset[int]]]:
 
 
 def _numbers(content: str, n_passages: int) -> frozenset[int] | None:
-    """The numbers that the content of brackets cites, None where it is ordinary text."""
+    """The numbers that the content of brackets cites; None if it is ordinary text."""
     numbers: set[int] = set()
     for item in filter(None, map(str.strip, _SEPARATOR.split(" ".join(content.split())))):
         match = _NUMBERS.fullmatch(item)
@@ -190,7 +190,7 @@ def _numbers(content: str, n_passages: int) -> frozenset[int] | None:
 
 
 def _cut(spans: Iterable[Span], cuts: Sequence[int]) -> list[Span]:
-    """The spans, each cut at the offsets inside it; pieces without surrounding white space, empty ones left out."""
+    """The spans, each cut at the offsets inside it; pieces are stripped and empty ones dropped."""
     pieces = []
     for span in spans:
         inside = cuts[bisect_right(cuts, span.start) : bisect_left(cuts, span.end)]
@@ -204,7 +204,7 @@ def _cut(spans: Iterable[Span], cuts: Sequence[int]) -> list[Span]:
 
 
 def _assign(text: str, spans: Sequence[Span], marks: Iterable[_Mark], n_passages: int) -> CitedText:
-    """The sentences with what they cite: a mark goes to the last sentence that starts before it, see the module."""
+    """The sentences with their citations: a mark goes to the last sentence that starts before it (see the module)."""
     starts = [span.start for span in spans]
     ends = [span.end for span in spans]
     cited: list[set[int]] = [set() for _ in spans]

@@ -15,8 +15,8 @@ from ragqa.types.events.generation import Token
 # A sentence must reach this share of the best sentence's cosine. Measured with all-MiniLM-L6-v2 on 171 ADGM questions
 # whose BM25 top 5 held a gold obligation: 0.5 keeps 192 of 192 gold obligations and leaves out 37 of 437 others.
 RELEVANCE_RATIO = 0.5
-FALLBACK_SENTENCES = 6  # most sentences quoted where no passage obliges anybody: a paragraph
-MIN_WORDS = 4  # shorter ones are headings and fragments, quoted as a fallback only where there is nothing else
+FALLBACK_SENTENCES = 6  # most sentences quoted if no sentence is an obligation: a paragraph
+MIN_WORDS = 4  # shorter ones are headings and fragments, quoted as a fallback only if there is nothing else
 
 NO_OBLIGATION = (
     "No sentence of the kept passages was recognised as an obligation, so the sentences most relevant to the question "
@@ -25,7 +25,7 @@ NO_OBLIGATION = (
 
 
 class ExtractiveGenerator:
-    """Quotes what the passages oblige somebody to do, most relevant to the question first."""
+    """Quotes the obligations in the passages, most relevant to the question first."""
 
     name = "extractive, no language model"
     model = ""
@@ -38,10 +38,10 @@ class ExtractiveGenerator:
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:
         """Yields one token per quoted sentence, ``"sentence [1][3] "``, and returns the answer made of them.
 
-        Obligation sentences by descending cosine with the question (ties: passage, then position), those below
-        `RELEVANCE_RATIO` of the best left out, at most ``max_sentences``. Where no sentence obliges anybody, the most
-        relevant sentences of at least `MIN_WORDS` words by the same rule, at most `FALLBACK_SENTENCES`, and a note
-        that says so. No passage, or none with text: an empty answer whose note says what to change.
+        It quotes obligation sentences by descending cosine with the question (ties: passage, then position), at most
+        ``max_sentences`` and none below `RELEVANCE_RATIO` of the best. If no sentence is an obligation, it quotes at
+        most `FALLBACK_SENTENCES` of the most relevant sentences of at least `MIN_WORDS` words by the same rule, and a
+        note says so. Without passages, or without text in them, the answer is empty and its note says what to change.
         """
         if not passages:
             return nothing_kept(self.name, self.model)
@@ -64,7 +64,7 @@ class ExtractiveGenerator:
         vectors = self._encoder.encode([quote.text for quote in quotes])
         cosines = [float(cosine) for cosine in vectors @ self._encoder.encode_query(question.text)[0]]
         best = max(cosines)
-        floor = min(best, RELEVANCE_RATIO * best)  # of a best below 0, only its equals remain
+        floor = min(best, RELEVANCE_RATIO * best)  # if the best is below 0, only equals of it remain
         order = sorted(range(len(quotes)), key=lambda index: (-cosines[index], index))
         return [quotes[index] for index in order if cosines[index] >= floor][:limit]
 

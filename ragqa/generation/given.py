@@ -1,4 +1,4 @@
-"""In the place of a writer: a text that was written elsewhere, with the passages that each of its sentences finds."""
+"""A generator that returns a text written elsewhere, with the passages retrieved for each of its sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTE = "Not written here: passages were looked up for each sentence by itself an
 
 
 class GivenText:
-    """Gives the text that a question carries as its answer, sentence by sentence, citing nothing."""
+    """Returns the text that a question carries as its answer, split into sentences, without citations."""
 
     name = "a text given to be checked"
     model = ""
@@ -32,9 +32,9 @@ class GivenText:
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
-        """Searches for each sentence; what these and the whole keep is one selection, merged as a fan-out's.
+        """Searches for each sentence and merges all kept passages into one selection, as a fan-out does.
 
-        ``ranking`` is that of the whole. Citation marks in the text count somebody else's passages: they are taken out.
+        ``ranking`` is that of the whole text. Citation marks in the text refer to other passages, so they are removed.
         """
         read = parse_cited_text(question.given, 0)
         read = replace(read, sentences=without_headings(read.text, read.sentences))
@@ -61,7 +61,7 @@ class GivenText:
 def without_headings(text: str, sentences: Sequence[AnswerSentence]) -> tuple[AnswerSentence, ...]:
     """The sentences without the headings above them, which claim nothing.
 
-    A heading is a short line without a mark at its end, an auxiliary verb or a pronoun, with more of the text below.
+    A heading is a short line with text below it and without end punctuation, auxiliary verb or pronoun.
     """
     found = []
     for sentence, after in zip(sentences, [*(one.text for one in sentences[1:]), ""], strict=True):
@@ -75,7 +75,7 @@ def without_headings(text: str, sentences: Sequence[AnswerSentence]) -> tuple[An
 
 
 def _is_heading(line: str, after: str) -> bool:
-    """Whether this line stands above what begins with ``after``: a blank one does."""
+    """Whether this line is a heading above the text ``after``; a blank line counts as one."""
     if not line.strip():
         return True
     says = {word.casefold() for word in line.split()} & (AUXILIARIES | PRONOUNS)

@@ -1,4 +1,4 @@
-"""LOC (AUEB 4.4): one answer per obligation, asked again until it covers the obligation, then joined."""
+"""LOC (AUEB 4.4): one answer per obligation, tried again until it covers the obligation; the answers are joined."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LocGenerator:
     def __init__(
         self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
     ) -> None:
-        """Asks no server yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
+        """Sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
         self.config = config
         self.verifier = verifier
         self.prompt = load_prompt("one_obligation", prompts)
@@ -55,11 +55,12 @@ class LocGenerator:
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
         """Yields each answer to an obligation as it is judged, and the joined answer so far.
 
-        Every obligation is asked once, then the uncovered ones again, in order, at most ``tries`` times in all: so an
-        early end leaves no obligation unasked for the sake of another's third try. A passage without obligations is
-        asked once, whole. Of several tries the one that covers counts, else the one nearest to it.
+        The model answers every obligation once, then the uncovered ones again, in order, at most ``tries`` times in
+        all. So an early end skips no obligation in favour of another's third try. A passage without obligations is
+        answered once, as a whole. Of several tries the one that covers the obligation counts, else the one nearest to
+        covering it.
 
-        Raises GenerationError where no call brought an answer, ScoringError where obligations cannot be found.
+        Raises GenerationError if no call returned an answer, ScoringError if obligations cannot be found.
         """
         if not passages:
             return nothing_kept(self.name, self.model)
@@ -79,7 +80,7 @@ class LocGenerator:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The answer to one item, as good as the tries so far made it. ``coverage`` is None where nothing is to cover."""
+    """The best answer to one item so far. ``coverage`` is None if the item is not an obligation."""
 
     answer: Answer
     coverage: Coverage | None
@@ -90,7 +91,7 @@ class _Draft:
 
     @property
     def worth(self) -> tuple[bool, bool, float]:
-        """What makes one try better than another; a refusal is worth less than any answer."""
+        """The sort key of tries, the best highest; a refusal is worth less than any answer."""
         return (not self.answer.is_refusal, self.is_done, self.coverage.best if self.coverage else 0.0)
 
 
@@ -120,7 +121,7 @@ class _Work:
         )
 
     def events(self) -> Iterator[GenerationEvent]:
-        """Asks, judges, asks again; ends early where the budget is used up or something fails."""
+        """Asks, judges and asks again; ends early if the budget is used up or something fails."""
         for attempt in range(1, self._config.tries + 1):
             asked = self._open(attempt)
             if not asked or not self._calls.left:
@@ -147,7 +148,7 @@ class _Work:
         ]
 
     def _call(self, index: int, attempt: int) -> Call:
-        """The first try as configured; further ones at the candidates' temperature, or they would repeat it."""
+        """The first try as configured; later ones at the candidates' temperature, so that they do not repeat it."""
         seed = None if self._config.seed is None else self._config.seed + attempt - 1
         return Call(self._prompts[index], None if attempt == 1 else self._config.candidate_temperature, seed)
 
@@ -156,12 +157,12 @@ class _Work:
         self._attempts[index] = attempt
         answer = outcome.reply.answer(self._generator, prompt, max_tokens=self._config.max_tokens)
         cited = tuple(replace(sentence, citations=(item.passage_index + 1,)) for sentence in answer.sentences)
-        answer = replace(answer, sentences=cited, rejected_citations=())  # it was sent this passage and no other
+        answer = replace(answer, sentences=cited, rejected_citations=())  # the model saw only this passage
         coverage = None
         if item.is_obligation:
             try:
                 coverage = self._generator.verifier.coverage(answer, item.text)
-            except ScoringError as error:  # the text is worth having though it cannot be judged
+            except ScoringError as error:  # the text is worth keeping even if it cannot be judged
                 self._trouble, coverage = error, Coverage(0.0, covered=False)
         draft = _Draft(answer, coverage)
         is_new = bool(answer.sentences) and (index not in self._drafts or draft.worth > self._drafts[index].worth)
@@ -183,7 +184,7 @@ class _Work:
             yield BestSoFar(unfinished(self._joined(), step), step)
 
     def _joined(self) -> Answer:
-        """The drafts that answer, in the order of the obligations, each sentence as it was judged, and once."""
+        """The drafts that are no refusals, in the order of the obligations, each sentence as judged and only once."""
         generator = self._generator
         version = self._prompts[0].version
         joined = Answer("", (), generator.name, generator.model, usage=self._calls.usage, prompts=(version,))
@@ -202,7 +203,7 @@ class _Work:
         return replace(found, raw=marked(found))
 
     def finished(self) -> Answer:
-        """The joined answer with what a reader must know. Raises the failure where nothing was written."""
+        """The joined answer with its note. Raises the failure if nothing was written."""
         answer = self._joined()
         if answer.sentences:
             reason, note = self._ending()
@@ -216,7 +217,7 @@ class _Work:
         return replace(empty_answer(self._generator.name, self._generator.model, words), usage=self._calls.usage)
 
     def _ending(self) -> tuple[str, str]:
-        """The finish reason, and why the work ended early where it did."""
+        """The finish reason, and a note if the work ended early."""
         if self._trouble:
             return "interrupted", " " + failure_note(self._trouble)
         open_ones = [index for index in self._open(2) if self._attempts[index] < self._config.tries]

@@ -1,10 +1,10 @@
-"""What a language model is asked: a prompt's instructions, then framed passages and question. Pure.
+"""Builds the messages to a language model: a prompt's instructions, then framed passages and question. Pure.
 
-The instructions (`ragqa.generation.prompts`) have the intent of RIRAG's (section 5.2) and AUEB's (appendix B)
-prompts in our own words. Passages, question and an answer to correct come from outside and may hold instructions. Each
-stands in a frame whose tag carries a code, a digest of everything framed, so the author of a passage cannot know it;
-what looks like a tag of ours or like a chat template's control token is defused inside the frame, and the system
-message says that frames hold data only.
+The instructions (`ragqa.generation.prompts`) follow the intent of RIRAG's (section 5.2) and AUEB's (appendix B) prompts
+in our own words. Passages, question and an answer to correct come from outside and may contain instructions. Each
+stands in a frame whose tag carries a code. The code is a digest of everything framed, so the author of a passage cannot
+know it. Inside a frame, text that looks like one of our tags or like a control token of a chat template is defused. The
+system message says that frames hold data only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROMPT_NAMES = (
     *("answer", "obligations", "one_obligation", "insert", "plan", "sub_answer", "combine", "follow_up"),
     "dataset_question",
 )
-PROMPT_MAX_CHARS = 20_000  # about 5,000 tokens; longer is not an instruction but a document
+PROMPT_MAX_CHARS = 20_000  # about 5,000 tokens; a longer text is a document, not an instruction
 VERSION_DIGITS = 12
 
 DATA_RULES = """\
@@ -41,7 +41,7 @@ _OWN = Path(__file__).parent / "prompt_texts"
 
 @dataclass(frozen=True, slots=True)
 class PromptText:
-    """What a model is told to write, and whether a user's file says so."""
+    """The instructions to a model, and whether a user's file overrides ours."""
 
     name: str
     instructions: str
@@ -49,7 +49,7 @@ class PromptText:
 
     @property
     def version(self) -> PromptVersion:
-        """The name with the first 12 digits of the sha256 of all that is said, our data rules included."""
+        """The name with the first 12 digits of the sha256 of the instructions and our data rules."""
         digest = hashlib.sha256(f"{self.instructions}\n\n{DATA_RULES}".encode()).hexdigest()
         return PromptVersion(self.name, digest[:VERSION_DIGITS], self.overridden)
 
@@ -59,10 +59,10 @@ class PromptText:
 
 
 def load_prompt(name: str, folder: Path | None = None) -> PromptText:
-    """The prompt of this name: ``folder / "NAME.txt"`` where there is one, else ours.
+    """The prompt of this name: ``folder / "NAME.txt"`` if that exists, else ours.
 
-    Raises ConfigError where the folder does not exist, holds a .txt file that is no prompt's name, or a file that is
-    empty, longer than 20,000 characters or not UTF-8.
+    Raises ConfigError if the folder does not exist or holds a .txt file that is not named after a prompt, or if the
+    prompt's file is empty, longer than 20,000 characters or not UTF-8.
     """
     if folder is None:
         return _own(name)
@@ -98,7 +98,7 @@ def _read(file: Path) -> str:
 QUESTION_MAX_CHARS = 4_000  # about 1,000 tokens
 PASSAGE_MAX_CHARS = 6_000  # about 1,500 tokens; the longest kept passages are tables
 PASSAGES_MAX_CHARS = 60_000  # all passages together: ten of the longest, about 15,000 tokens
-ANSWER_MAX_CHARS = 30_000  # of an answer to correct; a longer one is not sent
+ANSWER_MAX_CHARS = 30_000  # of an answer to correct; a longer answer is not sent
 MIN_PASSAGE_CHARS = 200  # a passage that would be cut below this is not sent at all
 TURN_MAX_CHARS = 1_500  # of each question and answer of a thread
 SOURCE_MAX_CHARS = 200  # title and section above a passage
@@ -109,7 +109,7 @@ _CONTROL_TOKEN = re.compile(r"([<\[](?=\||/?INST\]|</?SYS>>|/?s>|(?:start|end)_o
 
 
 class Message(TypedDict):
-    """One chat message as the protocol has it."""
+    """One message of the chat protocol."""
 
     role: Literal["system", "user"]
     content: str
@@ -117,7 +117,7 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages, the highest passage number an answer may cite, in words what had to be cut, which prompt it is."""
+    """The messages, the highest passage number that an answer may cite, the prompt's version and a note on cuts."""
 
     messages: tuple[Message, ...]
     n_passages: int
@@ -127,16 +127,16 @@ class Prompt:
 
     @property
     def n_chars(self) -> int:
-        """How much is sent."""
+        """The number of characters sent."""
         return sum(len(message["content"]) for message in self.messages)
 
 
 def build_prompt(question: Question, passages: Sequence[Passage], text: PromptText | None = None) -> Prompt:
     """The messages for this question and the first passages that fit, best first; citation [n] means passages[n - 1].
 
-    Cut are a question above `QUESTION_MAX_CHARS`, a passage above `PASSAGE_MAX_CHARS` and, once all passages reach
-    `PASSAGES_MAX_CHARS`, the rest; the note says so. Equal input gives equal messages. ``text`` is the prompt
-    "answer" where not given.
+    A question above `QUESTION_MAX_CHARS` and a passage above `PASSAGE_MAX_CHARS` are cut. Once all passages reach
+    `PASSAGES_MAX_CHARS`, the rest is left out. The note says so. Equal input gives equal messages. ``text`` defaults to
+    the prompt "answer".
     """
     return build_numbered_prompt(question, list(enumerate(passages, start=1)), text or load_prompt("answer"))
 
@@ -144,7 +144,7 @@ def build_prompt(question: Question, passages: Sequence[Passage], text: PromptTe
 def build_numbered_prompt(
     question: Question, numbered: Sequence[tuple[int, Passage]], text: PromptText, answer: str = ""
 ) -> Prompt:
-    """As `build_prompt`, for passages with the numbers given, ascending; ``answer`` is one to correct, marks included.
+    """As `build_prompt`, for passages with given, ascending numbers; ``answer`` is one to correct, with its marks.
 
     An answer above `ANSWER_MAX_CHARS` would come back shortened: do not send it.
     """
@@ -175,9 +175,9 @@ def build_numbered_prompt(
 
 
 def build_follow_up_prompt(asked: str, turns: Sequence[tuple[str, str]], text: PromptText) -> Prompt:
-    """The messages that ask for a follow-up as a question that stands alone.
+    """The messages that ask the model to rewrite a follow-up as a question that stands alone.
 
-    ``turns`` are the questions before it with their answers, oldest first. Each part is cut to `TURN_MAX_CHARS`.
+    ``turns`` are the earlier questions with their answers, oldest first. Each part is cut to `TURN_MAX_CHARS`.
     """
     parts = [
         _bounded(without_invisible(part).strip(), TURN_MAX_CHARS)[0] for turn in (*turns, (asked,)) for part in turn
@@ -194,7 +194,7 @@ def build_follow_up_prompt(asked: str, turns: Sequence[tuple[str, str]], text: P
 
 
 def _framed(tag: str, body: str) -> str:
-    """The text between tags; what follows a space of ``tag`` is the number of the turn."""
+    """The text between tags; after a space, ``tag`` gives the number of the turn."""
     name, _, number = tag.partition(" ")
     opening = f'{name} number="{number}"' if number else name
     return f"<{opening}>\n{_defused(body)}\n</{name}>"
@@ -229,12 +229,12 @@ def _source(passage: Passage) -> str:
 
 
 def _defused(text: str) -> str:
-    """The text with what looks like a tag or a control token changed just enough not to be one."""
+    """The text with anything that looks like a tag or a control token changed just enough not to be one."""
     return _CONTROL_TOKEN.sub(r"\1 ", _TAG_LIKE.sub("(", text))
 
 
 def _note(*, asked_cut: bool, n_cut: int, n_left_out: int) -> str:
-    """What a reader must know about cuts; empty where nothing was cut."""
+    """A note on cuts for the reader; empty if nothing was cut."""
     notes = []
     if asked_cut:
         notes.append(f"Of the question, the language model got the first {QUESTION_MAX_CHARS:,} characters only.")
@@ -250,7 +250,7 @@ NO_TEXT = "The kept passages hold no text. Lower the threshold or raise the max 
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One thing to answer from: an obligation, or a whole passage that holds none. ``passage_index`` is from 0."""
+    """An obligation to answer from, or a whole passage that holds none. ``passage_index`` counts from 0."""
 
     text: str
     passage_index: int
@@ -258,7 +258,7 @@ class PromptItem:
 
 
 def obligations_only(passages: Sequence[Passage], obligations: Sequence[Sequence[str]]) -> list[Passage]:
-    """Each passage with its own obligations, a line each, for text; one without obligations as it is (AUEB 4.1).
+    """Each passage with its obligations as its text, one per line; a passage without any stays as it is (AUEB 4.1).
 
     ``obligations[i]`` belong to ``passages[i]``.
     """
@@ -269,9 +269,9 @@ def obligations_only(passages: Sequence[Passage], obligations: Sequence[Sequence
 
 
 def items_of(passages: Sequence[Passage], obligations: Sequence[Sequence[str]]) -> list[PromptItem]:
-    """Every obligation in the order of the passages, and in its place a passage that has none and is not blank.
+    """All obligations in the order of the passages; a passage without any that is not blank is an item itself.
 
-    A text that stands in several passages comes once, under the first of them.
+    A text that occurs in several passages comes once, under the first of them.
     """
     items: dict[str, PromptItem] = {}
     for index, (passage, found) in enumerate(zip(passages, obligations, strict=True)):

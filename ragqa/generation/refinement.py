@@ -1,4 +1,4 @@
-"""VRR's second half (AUEB 4.5.2): rounds that take out what contradicts and bring in what is missing."""
+"""VRR's second half (AUEB 4.5.2): rounds that remove contradicted sentences and insert missing obligations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ragqa.types.streams import mapped
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """An answer with its breakdown in the configured mode, and the step that made it."""
+    """An answer with its breakdown in the configured mode, and the step that produced it."""
 
     answer: Answer
     evaluation: Breakdown
@@ -44,7 +44,7 @@ class Version:
 
 
 class Versions:
-    """Scores versions of one answer and remembers the best ever seen, the earliest at a tie."""
+    """Scores versions of one answer and keeps the best one seen, the earliest at a tie."""
 
     def __init__(self, verifier: Verifier, passages: Sequence[Passage], calls: Calls) -> None:
         self.best: Version | None = None
@@ -57,7 +57,7 @@ class Versions:
         return Version(answer, self._verifier.breakdown(scored), scored, step)
 
     def offer(self, version: Version) -> Iterator[BestSoFar]:
-        """Takes it as the best if it is better than the best so far, and then says so."""
+        """Keeps the version and yields an event if it is better than the best so far."""
         if self.best is None or version.composite > self.best.composite:
             self.best = version
             answer = unfinished(version.answer, version.step)
@@ -66,7 +66,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class WritingTask:
-    """One question and all that writing its answer needs."""
+    """One question and everything needed to write its answer."""
 
     question: Question
     passages: Sequence[Passage]
@@ -82,10 +82,10 @@ class Refinement:
     """The rounds of one answer. After `events`, ``reason`` says in words why they ended."""
 
     def __init__(self, task: WritingTask, candidates: Mapping[int, Version], chosen: int) -> None:
-        """``chosen`` is the candidate to refine; the others stay in the mean that its sentences are measured by."""
+        """``chosen`` is the candidate to refine; the others count in the mean that its sentences are compared with."""
         self.reason = ""
-        self.rounds = 0  # begun
-        self.is_short = False  # whether the budget ended the work
+        self.rounds = 0  # started so far
+        self.is_short = False  # whether the budget ended the work early
         self.trouble: GenerationError | None = None
         self._task = task
         self._pool = dict(candidates)
@@ -94,9 +94,9 @@ class Refinement:
     def events(self) -> Iterator[GenerationEvent]:
         """Removes, then inserts, at most ``rounds`` times, and removes once more after the last insertion.
 
-        Ends early when a whole round made no version better than the best before it (an insertion alone often costs
-        what the next removal brings back: AUEB table 7), when every obligation is covered, when no call is left or the
-        model gives nothing usable. Raises ScoringError.
+        Ends early if a whole round did not beat the best version before it, if every obligation is covered, if no call
+        is left or if the model returns nothing usable. Only whole rounds count, because an insertion alone often costs
+        what the next removal regains (AUEB table 7). Raises ScoringError.
         """
         is_inserted = False
         while not self.reason and self.rounds < self._task.config.rounds:
@@ -123,7 +123,7 @@ class Refinement:
         return best.composite if best else 0.0
 
     def _remove(self, number: int) -> Iterator[GenerationEvent]:
-        """Takes out every sentence above the mean, which is that of the pool as it stands at this moment."""
+        """Removes every sentence whose contradiction is above the current mean of the pool."""
         task, current = self._task, self._current
         mean = task.verifier.mean_contradiction([version.evaluation for version in self._pool.values()])
         indexes = task.verifier.contradicted(current.evaluation, mean)
@@ -135,7 +135,7 @@ class Refinement:
         yield from task.versions.offer(self._current)
 
     def _insert(self, number: int, missing: Sequence[ObligationScore]) -> Stream[GenerationEvent, None, bool]:
-        """Has the missing obligations brought in, all of them at once; whether that made a new version."""
+        """Asks the model to insert all missing obligations at once; returns whether that gave a new version."""
         task, current = self._task, self._current
         text = marked(current.answer)
         if not task.calls.left:

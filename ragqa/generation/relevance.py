@@ -1,8 +1,9 @@
-"""Whether an answer answers what was asked, part by part. Beside RePASs and no part of it.
+"""Answer relevance: how far an answer answers its question, part by part. It is not part of RePASs.
 
-RePASs measures whether the passages bear an answer out; an answer to another question may be borne out word for word.
-A part's relevance is the probability, by the answer selector, that the likeliest of the answer's sentences answers it,
-read under the headings of what it cites. In other languages, and without a selector, nearness and words stand in.
+RePASs measures whether the passages support an answer, but an answer to another question may be supported word for
+word. A part's relevance is the highest probability, by the answer selector, that one of the answer's sentences answers
+it; each sentence is read under the headings of the passage that it cites. Without a selector, and for questions in
+other languages, relevance is estimated from cosine similarity and shared words.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from ragqa.plugins.protocols import Encoder, Selector
 from ragqa.types import Answer, AnswerSentence, Passage, Question
 from ragqa.types.events.scoring import PartRelevance, Relevance
 
-LINE: Final = 0.5  # from here on a part counts as answered
-MOST_SENTENCES: Final = 60  # of an answer; the rest of a longer one is not read
-READ: Final = 12  # of them that the selector reads for all parts together: the nearest
-# Without a selector: fitted on the open half of `ragqa.evaluation.benchmarks.expected_facts`.
+LINE: Final = 0.5  # probability from which a part counts as answered
+MOST_SENTENCES: Final = 60  # of an answer that are read; the rest of a longer answer is not
+READ: Final = 12  # nearest sentences that the selector reads, for all parts together
+# Weights without a selector, fitted on the open half of `ragqa.evaluation.benchmarks.expected_facts`.
 NEARNESS, COVER, CONSTANT = 3.8, 2.4, -4.0
-FAR: Final = 0.4  # a similarity below it is said to be far
-MUCH: Final = 0.5  # so much of the words missing is said
+FAR: Final = 0.4  # a similarity below this is reported as far
+MUCH: Final = 0.5  # a share of words up to this is reported, with the missing words
 
 
 def relevance(
@@ -37,8 +38,8 @@ def relevance(
 ) -> Relevance | None:
     """How far the answer answers the question, in [0, 1]: the mean over its parts, each with its reason.
 
-    ``passages`` are the kept ones, which citations count. None where nothing is asked, the answer has no
-    sentence, or is a refusal.
+    ``passages`` are the kept ones, which citations number. None if the question is blank, or if the answer has no
+    sentence or is a refusal.
     """
     if answer.is_refusal or not answer.sentences or not question.text.strip():
         return None
@@ -63,7 +64,7 @@ def relevance(
 
 
 def _heading(sentence: AnswerSentence, passages: Sequence[Passage]) -> str:
-    """What stands above the first passage that the sentence cites."""
+    """The headings above the first passage that the sentence cites."""
     cited = next((passages[number - 1] for number in sentence.citations if number <= len(passages)), None)
     return heading_above(cited.title, cited.section) if cited else ""
 
@@ -82,6 +83,6 @@ def _relevance_of(
 
 
 def _cover(part: Part, stems: frozenset[str]) -> float:
-    """The share of the part's words among these stems; those of earlier parts count less."""
+    """The share of the part's words among these stems; words borrowed from earlier parts count less."""
     n_words = len(part.content) + BORROWED * len(part.borrowed)
     return (len(part.content & stems) + BORROWED * len(part.borrowed & stems)) / n_words if n_words else 0.0

@@ -1,7 +1,7 @@
-"""A language model's second opinion on verdicts: asked in a fixed form, and none where it cites no source sentence.
+"""A language model's second opinion on verdicts, as JSON in a fixed form that must cite source sentences.
 
-Only sentences of which neither a quotation nor the verifier is sure are asked about, or all where somebody wants that.
-What is asked and answered once is remembered while the process lives.
+The model is asked only about sentences that are not quoted and whose verdict is not sure, or on request about all that
+are not quoted. Opinions are cached for the life of the process.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ragqa.types.events.generation import Working
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import Breakdown, Premise, SecondOpinion, SentenceVerdict, Verdict
 
-SHOWN: Final = 10  # source sentences, the nearest in words
-MOST: Final = 12  # sentences of one answer that are asked about
+SHOWN: Final = 10  # source sentences sent with a claim: those nearest in words
+MOST: Final = 12  # sentences of one answer that the model is asked about
 LONGEST: Final = 1_200  # characters of a source sentence
-REMEMBERED: Final = 2_000
+REMEMBERED: Final = 2_000  # opinions
 INSTRUCTIONS: Final = (
     "You check one claim against numbered source sentences, as a sceptical lawyer would. supported: the sentences "
     "alone prove all of it. contradicted: they prove it false. unsupported: neither. A dropped condition or exception, "
@@ -41,15 +41,15 @@ INSTRUCTIONS: Final = (
     '{"verdict": "supported" | "contradicted" | "unsupported", "sentences": [numbers of those that decide, or are '
     'nearest], "reason": "one short sentence"}'
 )
-NO_OPINION: Final = "The reply had not the form that was asked for, or cited no source sentence."
+NO_OPINION: Final = "The reply did not have the required form, or cited no source sentence."
 _OBJECT: Final = re.compile(r"\{[^{}]*\}", re.DOTALL)
-Word = TypeVar("Word")  # what is said, by the word for it
+Word = TypeVar("Word")  # the type of a verdict
 _VERDICTS: Final = {str(one): one for one in (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)}
 
 
 @dataclass(frozen=True, slots=True)
 class OpinionReply(Generic[Word]):
-    """What a reply says: the verdict, positions in what was shown, and why."""
+    """The content of a reply: the verdict, the positions of the cited sentences among those shown, and the reason."""
 
     verdict: Word
     cited: tuple[int, ...]
@@ -57,7 +57,7 @@ class OpinionReply(Generic[Word]):
 
 
 def reading_of(reply: str, n_shown: int, known: Mapping[str, Word]) -> OpinionReply[Word] | None:
-    """The last JSON object of the fixed form; None where there is none, or it cites nothing that was shown."""
+    """The last JSON object in the fixed form; None if there is none, or if it does not cite shown sentences only."""
     for match in reversed(_OBJECT.findall(reply)):
         try:
             value = json.loads(match)
@@ -75,7 +75,7 @@ def reading_of(reply: str, n_shown: int, known: Mapping[str, Word]) -> OpinionRe
 
 @dataclass(frozen=True, slots=True)
 class OpinionAnswer(Generic[Word]):
-    """What came of asking: ``found`` is None where the reply is no opinion, ``tokens`` were sent and written."""
+    """The result of one call: ``found`` is None if the reply is no opinion; ``tokens`` were sent and written."""
 
     found: OpinionReply[Word] | None
     model: str
@@ -86,7 +86,7 @@ class OpinionAnswer(Generic[Word]):
 def asked(
     client: ChatClient, messages: Sequence[Message], n_shown: int, known: Mapping[str, Word]
 ) -> Stream[Working, None, OpinionAnswer[Word]]:
-    """Asks once; ``known`` are the words that a verdict may be. Raises GenerationError."""
+    """Asks once; ``known`` maps each allowed word to its verdict. Raises GenerationError."""
     began, reply = time.perf_counter(), Reply(stopped=threading.Event())
     with closing(in_thread(partial(client.write, messages, reply, temperature=0.0), reply.stopped)) as pieces:
         for _ in pieces:
@@ -99,12 +99,12 @@ class SecondOpinions:
     """Asks one language model. Share it between threads."""
 
     def __init__(self, client: ChatClient, *, of_all: bool = False) -> None:
-        """``of_all``: about every sentence that is no quotation, not only where the verifier is not sure."""
+        """``of_all`` asks about every sentence that is not quoted, not only about those whose verdict is not sure."""
         self._client, self._of_all = client, of_all
         self._known: dict[tuple[str, ...], SecondOpinion] = {}
 
     def stream(self, scored: Scored) -> Stream[Working, None, Scored]:
-        """Yields while it waits; returns the same with opinions. A server that fails leaves the verdicts alone."""
+        """Yields while it waits; returns the scores with opinions. If the server fails, verdicts stay as they are."""
         failed = ""
         paper, told = scored.paper, {}
         asked = [one for one in paper.verdicts if self._is_asked(one)][:MOST]
@@ -124,7 +124,7 @@ class SecondOpinions:
         return not judged.quoted and judged.verdict is not Verdict.NONE and (self._of_all or judged.unsure)
 
     def _opinion(self, text: str, shown: Sequence[str]) -> Stream[Working, None, SecondOpinion]:
-        """Raises GenerationError."""
+        """The opinion on this sentence, asked for once. Raises GenerationError."""
         key = text, *shown
         if key not in self._known:
             told = yield from asked(self._client, messages_of(INSTRUCTIONS, text, shown), len(shown), _VERDICTS)
@@ -152,7 +152,7 @@ def messages_of(instructions: str, text: str, shown: Sequence[str]) -> list[Mess
 
 
 def nearest_in_words(text: str, sentences: Sequence[str]) -> list[int]:
-    """Positions of the sentences, at most `SHOWN`, that share most words with the text, in their order."""
+    """Positions of the sentences that share most words with the text, at most `SHOWN`, ascending."""
     share = covers(text, [read(one).content for one in sentences])
     return sorted(sorted(range(len(sentences)), key=lambda n: -share[n])[:SHOWN])
 
@@ -163,7 +163,7 @@ def _shown(text: str, premises: Sequence[Premise]) -> tuple[str, ...]:
 
 
 def _with(breakdown: Breakdown, told: dict[int, SecondOpinion]) -> Breakdown:
-    """Verdicts with their second opinions; one that says otherwise takes the verdict's place and leaves it not sure."""
+    """The breakdown with second opinions; an opinion that differs replaces the verdict and leaves it not sure."""
     place = {premise.text: n for n, premise in reversed(list(enumerate(breakdown.premises)))}
     found = []
     for judged in breakdown.verdicts:

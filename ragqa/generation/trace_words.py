@@ -1,4 +1,4 @@
-"""A step of LOC, VRR or a fan-out in one line, for the terminal and the page's status. Pure."""
+"""Describes a step of LOC, VRR or a fan-out in one line, for the terminal and the page's status. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ragqa.types.events.generation import (
 
 
 def plan_words(planned: CallsPlanned) -> str:
-    """What the work will take, before its first call."""
+    """The expected cost of the work, before its first call."""
     calls = f"{planned.fewest:,}" if planned.fewest == planned.most else f"{planned.fewest:,} to {planned.most:,}"
     what = f"{planned.n_obligations:,} obligations in the kept passages."
     if planned.n_sub_questions:
@@ -32,7 +32,7 @@ def plan_words(planned: CallsPlanned) -> str:
 
 
 def trace_words(event: TraceEvent) -> str:
-    """What this step did, with its numbers; the text of passages and answers is left out."""
+    """The outcome of this step with its numbers, without the text of passages and answers."""
     match event:
         case CallsPlanned():
             return plan_words(event)

@@ -27,7 +27,7 @@ class VrrGenerator:
     def __init__(
         self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
     ) -> None:
-        """Asks no server yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
+        """Sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
         self._config = config
         self._verifier = verifier
         self._prompt = load_prompt("obligations", prompts)
@@ -45,10 +45,10 @@ class VrrGenerator:
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
         """Yields every candidate and its score, every step of every round, and the best version whenever it changes.
 
-        Returns the best version ever seen. Where the budget is used up, a call fails or the scores cannot be computed
-        it is the best until then, and the note says so. Where most candidates are refusals, that is the answer.
+        Returns the best version seen. If the budget is used up, a call fails or the scores cannot be computed, that is
+        the best version until then, and the note says so. If most candidates are refusals, the answer is a refusal.
 
-        Raises GenerationError where no candidate could be written, ScoringError where obligations cannot be found.
+        Raises GenerationError if no candidate could be written, ScoringError if obligations cannot be found.
         """
         if not passages:
             return nothing_kept(self.name, self.model)
@@ -77,7 +77,7 @@ class VrrGenerator:
         config = self._config
         candidates = min(config.candidates, config.max_calls)
         rounds = min(config.rounds, config.max_calls - candidates)
-        asked = tokens_in(prompt.n_chars)  # a correction carries the obligations that are missing and the answer
+        asked = tokens_in(prompt.n_chars)  # a correction also carries the missing obligations and the answer
         return CallsPlanned(
             fewest=candidates,
             most=candidates + rounds,
@@ -127,7 +127,7 @@ class _Verification:
 
     def __init__(self, task: WritingTask, prompt: Prompt) -> None:
         self.candidates: dict[int, Version] = {}  # by number, scored
-        self.texts: list[Answer] = []  # whatever was written and is no refusal
+        self.texts: list[Answer] = []  # everything written that is no refusal
         self.refusals: list[Answer] = []
         self.trouble: GenerationError | None = None
         self.is_short = task.config.candidates > task.config.max_calls
@@ -145,11 +145,11 @@ class _Verification:
 
     @property
     def chosen(self) -> int:
-        """The number of the best candidate, the first of equals, whatever the order they came in."""
+        """The number of the best candidate; at a tie the lowest number, whatever order they arrived in."""
         return max(self.candidates, key=lambda number: (self.candidates[number].composite, -number))
 
     def events(self) -> Iterator[GenerationEvent]:
-        """Each candidate as it comes, at once scored unless it is a refusal. Raises ScoringError."""
+        """Each candidate as it arrives, scored at once unless it is a refusal. Raises ScoringError."""
         config = self._task.config
         calls = [
             Call(self._prompt, config.candidate_temperature, None if config.seed is None else config.seed + n)
@@ -181,7 +181,7 @@ class _Verification:
 
 
 def _summary(verification: _Verification, refinement: Refinement | None, best: Version, calls: Calls) -> str:
-    """What was done, in a sentence."""
+    """One sentence on the work done."""
     n = len(verification.candidates)
     words = f"Best of {n} candidate{'s' if n > 1 else ''}"
     if refinement and refinement.rounds:

@@ -1,4 +1,4 @@
-"""Labelled claims and questions over passages, and rules with policies that cover them or do not; their five folds.
+"""Labelled claims and questions about passages, rules with policies that may cover them, and the five folds of both.
 
 The files are those of `RAGQA_DATA/claims` (`claims.jsonl`, `gaps.jsonl`); its README says how they were labelled.
 """
@@ -31,7 +31,7 @@ _FOLD_OF_DOCUMENT = {f"adgm:{document}": fold for fold, found in enumerate(_DOCU
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence about a passage, and what the passage says of it; ``deciding`` are indexes of its sentences."""
+    """A sentence about a passage, and its label by the passage; ``deciding`` are indexes of the passage's sentences."""
 
     text: str
     label: Literal["supported", "contradicted", "unsupported"]
@@ -41,18 +41,18 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimQuestion:
-    """A question; where it is answerable the sentences that answer it and the answer in a few words."""
+    """A question and, if it is answerable, the sentences that answer it and the answer in a few words."""
 
     text: str
     answerable: bool
     sentences: tuple[int, ...] = ()
     short: str = ""
-    near: str = ""  # of a near miss: what is not said
+    near: str = ""  # for a near miss: the missing information
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPassage:
-    """A passage as its sentences, six claims about it and two questions."""
+    """A passage split into sentences, with six claims and two questions about it."""
 
     id: str
     corpus: str
@@ -81,7 +81,7 @@ class ClashingWords:
 
 @dataclass(frozen=True, slots=True)
 class PolicyText:
-    """A passage of a policy, held against a rule; ``missing`` are keys of parts."""
+    """A passage of a policy, compared with a rule; ``missing`` are keys of parts."""
 
     text: str
     label: Literal["covered", "partly", "conflicts", "absent"]
@@ -92,7 +92,7 @@ class PolicyText:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A rule taken apart, and three or four passages of policies."""
+    """A rule split into parts, with three or four passages of policies."""
 
     id: str
     rule: str
@@ -115,9 +115,9 @@ def read_gaps(path: Path) -> tuple[Gap, ...]:
 
 
 def claims_in(record: AnswerRecord) -> list[dict[str, Any]]:
-    """What readers said of the verdicts of a record, as rows of ``claims.jsonl``; their folds are by record.
+    """Readers' feedback on the verdicts of a record, as rows of ``claims.jsonl``; their folds are by record.
 
-    A claim stands over the passage of the source sentence that decided, or of the first, where none did.
+    A claim belongs to the passage of the deciding source sentence, or of the first sentence if none decided.
     """
     if record.scored is None:
         return []
@@ -150,7 +150,7 @@ def claims_in(record: AnswerRecord) -> list[dict[str, Any]]:
 
 
 def claims_kind(path: Path) -> Literal["claims", "gaps", "wice"]:
-    """What a file of claims holds, by its first line: passages with claims, rules with policies, or WiCE's claims."""
+    """The kind of a file of claims, by its first line: passages with claims, rules with policies, or WiCE's claims."""
     if path.suffix == ".gz":
         return "wice"
     with path.open(encoding="utf-8") as lines:
@@ -159,9 +159,9 @@ def claims_kind(path: Path) -> Literal["claims", "gaps", "wice"]:
 
 
 def fold_of(passage_id: str) -> int:
-    """Which of the five folds, 0 to 4, a passage or rule is in: by its document for ADGM, else by its whole id.
+    """The fold of a passage or rule, 0 to 4: by its document for ADGM, else by its whole id.
 
-    The same for claims, questions and gaps, so that no model is measured on a document it learnt from.
+    It is the same for claims, questions and gaps, so that no model is measured on a document that it was trained on.
     """
     document = ":".join(passage_id.split(":")[:2])
     if document in _FOLD_OF_DOCUMENT:

@@ -1,4 +1,4 @@
-"""What somebody has labelled: sentence pairs, obligations and citations. Files of the user's, and those in `data/`.
+"""Reads labelled sentence pairs, obligations and citations, from the user's files and from `data/`.
 
 `data/ORIGIN.md` says where each of our own files comes from.
 """
@@ -27,9 +27,9 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """A premise, a hypothesis and what the one says about the other: an index into `LABELS`.
+    """A premise, a hypothesis and their label, an index into `LABELS`.
 
-    ``taught`` are a teacher's probabilities in the order of `LABELS`; empty where a person or a rule gave the label.
+    ``taught`` are a teacher's probabilities in the order of `LABELS`; empty if a person or a rule gave the label.
     """
 
     premise: str
@@ -40,12 +40,12 @@ class LabelledPair:
 
     @property
     def n_chars(self) -> int:
-        """Stands for the length in tokens when batches are made."""
+        """The length in characters, used instead of tokens when batches are formed."""
         return len(self.premise) + len(self.hypothesis)
 
 
 class _Exact:
-    """A row of `data/`: fields beyond those named are refused."""
+    """A row of `data/`; unknown fields are rejected."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -58,12 +58,12 @@ class Contrast(_Exact):
     kind: str
     premise: str
     contradicted: str
-    entailed: str  # "" where there is none
+    entailed: str  # "" if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class LegalClause(_Exact):
-    """A clause, what follows from it, what contradicts it and what it leaves open."""
+    """A clause, with one hypothesis each that it entails, contradicts and leaves open."""
 
     premise: str
     entailed: str
@@ -73,11 +73,11 @@ class LegalClause(_Exact):
 
 @dataclass(frozen=True, slots=True)
 class LabelledSentence(_Exact):
-    """A sentence, whether it obliges somebody, where it comes from, and how much it weighs in training."""
+    """A sentence, whether it is an obligation, its origin, and its weight in training."""
 
     text: str
     obligation: bool
-    origin: str = ""  # "added" or "probe" of our own, a passage id of the rulebook's
+    origin: str = ""  # "added" or "probe" for our own, a passage id for the rulebook's
     weight: float = 1.0
 
 
@@ -99,7 +99,10 @@ class CitationGroup(_Exact):
 
 
 def rows_of(file: Path, kind: type[Row]) -> tuple[Row, ...]:
-    """The rows of a JSON-lines file, ``.gz`` or not, each with the fields of ``kind``. Raises CorpusError at a line."""
+    """The rows of a JSON-lines file, gzipped or not, with the fields of ``kind``.
+
+    Raises CorpusError naming the line.
+    """
     adapter = TypeAdapter(kind)
     found: list[Row] = []
     try:
@@ -121,31 +124,31 @@ def rows_of(file: Path, kind: type[Row]) -> tuple[Row, ...]:
 
 @cache
 def contrasts() -> tuple[Contrast, ...]:
-    """Sixty, those of a kind together. Nothing of them may be trained on."""
+    """Sixty contrasts, grouped by kind. They must not be trained on."""
     return rows_of(DATA / "contrasts.jsonl", Contrast)
 
 
 @cache
 def legal_clauses() -> tuple[LegalClause, ...]:
-    """Twenty clauses. Nothing of them may be trained on."""
+    """Twenty clauses. They must not be trained on."""
     return rows_of(DATA / "legal_clauses.jsonl", LegalClause)
 
 
 @cache
 def citation_groups() -> tuple[CitationGroup, ...]:
-    """Twenty groups of three sentences about the demonstration rulebook. Nothing of them may be trained on."""
+    """Twenty groups of three sentences about the demonstration rulebook. They must not be trained on."""
     return rows_of(DATA / "rulebook_citations.jsonl", CitationGroup)
 
 
 @cache
 def rulebook_sentences() -> tuple[LabelledSentence, ...]:
-    """Fifty sentences of the demonstration rulebook. Nothing of them may be trained on."""
+    """Fifty sentences of the demonstration rulebook. They must not be trained on."""
     return rows_of(DATA / "rulebook_obligations.jsonl", LabelledSentence)
 
 
 @cache
 def own_sentences(origin: str) -> tuple[LabelledSentence, ...]:
-    """Our own sentences, obligations first: ``"added"`` widen the training data, ``"probe"`` are never trained on."""
+    """Our own sentences, obligations first: ``"added"`` extend the training data, ``"probe"`` are never trained on."""
     return tuple(row for row in rows_of(DATA / "own_obligations.jsonl", LabelledSentence) if row.origin == origin)
 
 
@@ -171,7 +174,7 @@ def legal_pairs() -> list[LabelledPair]:
 
 @dataclass(frozen=True, slots=True)
 class LabelledClaim:
-    """A claim, the sentences of the page it cites, and whether these support all of it."""
+    """A claim, the sentences of the page that it cites, and whether they support all of it."""
 
     text: str
     evidence: tuple[str, ...]
@@ -179,7 +182,7 @@ class LabelledClaim:
 
 
 def read_claims(path: Path) -> list[LabelledClaim]:
-    """The claims of a JSON-lines file as WiCE has them ({claim, label, evidence}), gzipped or not. Raises CorpusError.
+    """The claims of a JSON-lines file in WiCE's form ({claim, label, evidence}), gzipped or not. Raises CorpusError.
 
     Only the label "supported" counts as supported, not "partially_supported".
     """
@@ -192,7 +195,7 @@ def read_claims(path: Path) -> list[LabelledClaim]:
 def read_pairs(path: Path) -> list[LabelledPair]:
     """The pairs of a JSON-lines file ({premise, hypothesis, label, set}), gzipped or not.
 
-    Raises CorpusError naming the line where one is not such an object or its label is none of the three.
+    Raises CorpusError naming the line if one is not such an object or has another label.
     """
     pairs = []
     for place, row in _rows(path, "premise", "hypothesis", "label"):
@@ -204,7 +207,7 @@ def read_pairs(path: Path) -> list[LabelledPair]:
 
 
 def _rows(path: Path, *keys: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON-lines file, gzipped or not, by their places; each has these keys. Raises CorpusError."""
+    """The objects of a JSON-lines file, gzipped or not, with their places; each has these keys. Raises CorpusError."""
     for item in read_json_lines(path, path.name):
         missing = [key for key in keys if key not in item]
         if missing:

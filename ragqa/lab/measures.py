@@ -1,4 +1,4 @@
-"""What the scorer is worth: citations corrected, claims judged, agreement with published RePASs."""
+"""Measures the scorer: corrected citations, judged claims, and agreement with published RePASs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragqa.types import Answer, AnswerSentence, Passage
 from ragqa.types.scores import CitationCheck, Verdict
 from ragqa.types.streams import returned
 
-PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `AnswerScores`, firm ones first
+PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # of `AnswerScores`, reliable ones first
 SCHEMA = (
     "a list of {QuestionID, RetrievedPassages, Answer, expected: {entailment_score, contradiction_score, "
     "obligation_coverage_score, composite_score}}, alone or under 'items'"
@@ -32,7 +32,7 @@ SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class SentenceCheck:
-    """A labelled sentence and what the check made of it."""
+    """A labelled sentence and its check."""
 
     labelled: CitedSentence
     check: CitationCheck
@@ -40,7 +40,7 @@ class SentenceCheck:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Right ones among those found, and how many there were to find; precision and recall in [0, 1], None for 0 / 0."""
+    """Counts of right, found and expected items; precision and recall are in [0, 1], None for 0 / 0."""
 
     n_right: int
     n_found: int
@@ -57,9 +57,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class CitationReport:
-    """``changes``: citations put in or taken out, against those to be. ``before``, ``after``: the citations that stand.
+    """Counts of the changed citations against the expected changes, and of the citations before and after the check.
 
-    ``exact`` counts, by kind of sentence, those whose citations are just right afterwards, and all of the kind.
+    ``exact`` holds for each kind of sentence how many have exactly the right citations afterwards, and the total.
     """
 
     changes: Counts
@@ -71,9 +71,9 @@ class CitationReport:
 def check_groups(
     groups: Iterable[CitationGroup], passages: Iterable[Passage], scorer: Scorer
 ) -> Iterator[SentenceCheck]:
-    """Each sentence with its check in mode ``paper``, a group at a time as if it were an answer to its passages.
+    """Each sentence with its check in mode ``paper``; each group is scored like an answer to its passages.
 
-    Raises CorpusError where a passage of a group is not among ``passages``, and ScoringError.
+    Raises CorpusError if a passage of a group is not among ``passages``, and ScoringError.
     """
     by_id = {passage.passage_id: passage for passage in passages}
     for group in groups:
@@ -96,7 +96,7 @@ def _checks(group: CitationGroup, passages: Sequence[Passage], scorer: Scorer) -
 
 
 def kind_of(labelled: CitedSentence) -> str:
-    """What is wrong with the sentence's citations as it was written, if anything."""
+    """The kind of error in the sentence's written citations, if any."""
     if labelled.written == labelled.right:
         return "right citation" if labelled.right else "nothing cited, nothing to cite"
     if not labelled.written:
@@ -120,7 +120,7 @@ def citation_report(checked: Sequence[SentenceCheck]) -> CitationReport:
 
 
 def _counts(pairs: Iterable[tuple[set[int], set[int]]]) -> Counts:
-    """Summed over (found, expected); a change that was expected is right, whichever way it goes."""
+    """The counts summed over (found, expected); an expected change is right, whether it adds or removes."""
     rows = [(len(found & expected), len(found), len(expected)) for found, expected in pairs]
     return Counts(*(sum(column) for column in zip(*rows, strict=True))) if rows else Counts(0, 0, 0)
 
@@ -130,7 +130,7 @@ def _counts(pairs: Iterable[tuple[set[int], set[int]]]) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """A claim, what the verdict says of it and what the raw probability says."""
+    """A claim, with its verdict and its raw verdict."""
 
     claim: LabelledClaim
     verdict: Verdict
@@ -147,16 +147,16 @@ def check_claims(claims: Iterable[LabelledClaim], scorer: Scorer) -> Iterator[Ch
 
 
 def balanced_accuracy(judged: Iterable[tuple[bool, bool]]) -> float | None:
-    """Mean of the shares right among those that are supported and those that are not, of (is, is said to be)."""
+    """The mean of the shares judged right among supported and among other claims, from (actual, judged) pairs."""
     rows = list(judged)
     shares = [[said == is_so for is_so, said in rows if is_so is wanted] for wanted in (True, False)]
     return fmean(fmean(share) for share in shares) if all(shares) else None
 
 
 # Agreement ------------------------------------------------------------------------------------------------------------
-#
-# E and C depend on the NLI model alone and are the firm comparison. OC, and with it the composite, also depends on an
-# obligation classifier whose weights were never published, and on its NLI model's input: read those loosely.
+# E and C depend on the NLI model alone, so their comparison is reliable. OC, and with it the composite, also depends on
+# an obligation classifier whose weights were never published, and on its NLI model's input: their comparison is only
+# rough.
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class PublishedCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseAgreement:
-    """One case: what was published and what we find, both in mode ``script``."""
+    """One case: the published figures and ours, both in mode ``script``."""
 
     number: int
     question_id: str
@@ -183,8 +183,8 @@ class CaseAgreement:
 class PartAgreement:
     """One part over all cases.
 
-    ``pearson`` is None for fewer than two cases, or where one side is the same throughout. ``mean_difference`` is the
-    mean of ours minus published, ``mean_distance`` that of its absolute value; both 0 without cases.
+    ``pearson`` is None for fewer than two cases, or if one side is constant. ``mean_difference`` is the mean of ours
+    minus published, ``mean_distance`` that of its absolute value; both 0 without cases.
     """
 
     part: str
@@ -196,7 +196,7 @@ class PartAgreement:
 
 
 def read_published(path: Path) -> tuple[PublishedCase, ...]:
-    """The cases of a JSON file, texts exactly as they stand there. Raises CorpusError naming the item."""
+    """The cases of a JSON file, with unchanged texts. Raises CorpusError naming the item."""
     content = read_json(path, path.name)
     rows = content.get("items") if isinstance(content, dict) else content
     if not isinstance(rows, list):
@@ -236,7 +236,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 def score_published(
     scorer: Scorer, cases: Sequence[PublishedCase], splitter: SplitterName = "nupunkt"
 ) -> Iterator[CaseAgreement]:
-    """Each case scored, in order, as soon as it is done. Raises ScoringError."""
+    """Yields each case in order as soon as it is scored. Raises ScoringError."""
     for case in cases:
         breakdown = score_item(case.item, scorer, splitter).script
         yield CaseAgreement(
@@ -258,7 +258,7 @@ def _part(part: str, cases: Sequence[CaseAgreement]) -> PartAgreement:
     published = [float(getattr(case.published, part)) for case in cases]
     found = [float(getattr(case.found, part)) for case in cases]
     differences = [ours - theirs for ours, theirs in zip(found, published, strict=True)]
-    varied = len(set(published)) > 1 and len(set(found)) > 1  # `correlation` of 0.2, 0.2, 0.2 is rounding noise
+    varied = len(set(published)) > 1 and len(set(found)) > 1  # the `correlation` of constants is rounding noise
     return PartAgreement(
         part=part,
         pearson=correlation(published, found) if varied else None,

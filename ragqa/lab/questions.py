@@ -1,4 +1,4 @@
-"""Questions with gold passages, parted for learning and testing: no gold passage on both sides; choosing by folds."""
+"""Splits questions with gold passages for training and testing without shared gold, and chooses settings by folds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ragqa.plugins.protocols import Encoder, FloatMatrix, Retriever
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.settings.paths import Paths
 
-MEASURES = ("R@10", "AP@10")  # that a trained part is judged by
+MEASURES = ("R@10", "AP@10")  # by which a trained part is judged
 TIE = 1e-12  # means closer than this are equal: they differ by rounding only
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Positions of questions, from 0, ascending: those tested, and those that may be learnt from."""
+    """Positions of questions, from 0, ascending: those tested, and those that may be trained on."""
 
     test: tuple[int, ...]
     train: tuple[int, ...]
@@ -35,7 +35,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The candidate chosen by each fold and by all questions, and what each question has where it is tested.
+    """The candidate chosen by each fold and by all questions, and each question's measures out of fold.
 
     ``out_of_fold`` has the shape (n_questions, n_measures): question q under the candidate of the fold that tests it.
     """
@@ -46,7 +46,7 @@ class Chosen:
 
 
 def choose(values: Floats, folds: Sequence[Fold], distance: Floats) -> Chosen:
-    """The candidate of the highest mean on each fold's train set; of equals that of the lowest ``distance``, the first.
+    """The candidate with the highest mean on each fold's train set; at a tie the lowest ``distance``, then the first.
 
     ``values[q, m, c]`` is measure m of question q under candidate c, finite; the measure m = 0 decides. ``distance[c]``
     may be infinite. Every question is tested in one fold.
@@ -68,17 +68,17 @@ def folds_by_gold(questions: Sequence[GoldQuestion], n_folds: int = 5, seed: int
     """``n_folds`` folds; every question is tested in exactly one, and no gold passage is on both sides of any.
 
     A question is tested in the fold of its alphabetically first gold id. These ids are shuffled with ``seed`` (0 or
-    more) and dealt to the folds, those of most questions first, each to the smallest fold so far: sizes are as equal
-    as that allows. A fold's train set is every other question that shares no gold passage with one of its test set, so
-    that some questions, tested elsewhere, are in neither. The same arguments give the same folds.
+    more) and dealt to the folds, ids with most questions first, each to the smallest fold so far, so that sizes are
+    nearly equal. A fold's train set is every other question that shares no gold passage with its test set. Some
+    questions, which are tested elsewhere, are in neither. The same arguments give the same folds.
 
-    Why not whole connected components of questions that share gold: there is one giant among them. On ObliQA dev 1,124
-    of 2,788 questions hang together through shared gold; the fold that holds them would be two fifths of the data
-    whatever the seed. Leaving out of training what touches the test set separates as well, and leaves 1,717 to 1,846 of
-    the 2,230 others there (five folds, seed 0).
+    Connected components of questions that share gold are not used as folds, because one of them is huge. On ObliQA dev
+    1,124 of 2,788 questions are connected by shared gold; the fold with them would be two fifths of the data whatever
+    the seed. Excluding questions that share gold with the test set from training separates the two as well, and keeps
+    1,717 to 1,846 of the 2,230 others (five folds, seed 0).
 
-    Raises ConfigError for fewer than two folds, and CorpusError for a question without gold, where there are fewer
-    first gold ids than folds, and where a fold has nothing left to train on.
+    Raises ConfigError for fewer than two folds. Raises CorpusError for a question without gold, if there are fewer
+    first gold ids than folds, and if a fold has nothing left to train on.
     """
     if n_folds < 2:
         raise ConfigError(f"folds must be at least 2, got {n_folds}; change the setting and try again")
@@ -104,7 +104,7 @@ def _dealt(groups: dict[str, list[int]], n_folds: int, seed: int) -> list[list[i
     names = sorted(groups)
     shuffled = [names[place] for place in np.random.default_rng(seed).permutation(len(names))]
     folds: list[list[int]] = [[] for _ in range(n_folds)]
-    for name in sorted(shuffled, key=lambda name: -len(groups[name])):  # stable: equals stay shuffled
+    for name in sorted(shuffled, key=lambda name: -len(groups[name])):  # stable sort: ties stay shuffled
         min(folds, key=len).extend(groups[name])
     return folds
 
@@ -122,19 +122,19 @@ def _fold(questions: Sequence[GoldQuestion], test: list[int]) -> Fold:
 
 @dataclass(frozen=True, slots=True)
 class AskedIndex:
-    """An index, and the questions that training learns from and those it is measured on; either may be none."""
+    """An index, with the questions to train on and those to measure on; either may be empty."""
 
     index: Index
-    texts: list[str]  # what an encoder reads of each passage
+    texts: list[str]  # the text of each passage that an encoder reads
     learnt: list[GoldQuestion]
-    tested: list[GoldQuestion]  # none of them shares a gold text with one of ``learnt``, where a fold parted them
+    tested: list[GoldQuestion]  # none shares a gold text with ``learnt`` if a fold separates them
 
     @classmethod
     def of(cls, name: str, files: Sequence[Path], fold: str = "", test: Path | None = None) -> AskedIndex:
         """The index of this name and the questions of ``files``, without the test part of ``fold`` (``"K/N"`` or "").
 
-        Without a fold, ``test`` is measured on. Raises CorpusError for a file without questions with gold passages, and
-        ConfigError for what is no fold.
+        Without a fold, the questions of ``test`` are measured on. Raises CorpusError for a file without questions with
+        gold passages, and ConfigError for an invalid fold.
         """
         index = open_index(name, Paths.from_env().indexes)
         texts = [indexed_text(passage, index.manifest.indexed_text) for passage in index.passages]
@@ -145,7 +145,7 @@ class AskedIndex:
         return cls(index, texts, [gold[n] for n in part.train], [gold[n] for n in part.test])
 
     def places_by_file(self, files: Sequence[Path]) -> list[range]:
-        """Where the questions of each file stand among ``learnt``, which must be of these files, without a fold."""
+        """The positions of each file's questions in ``learnt``, which must be of these files, without a fold."""
         counts = [len(_questions_with_gold([file], self.index)) for file in files]
         starts = [sum(counts[:n]) for n in range(len(counts))]
         return [range(start, start + count) for start, count in zip(starts, counts, strict=True)]
@@ -159,7 +159,7 @@ class AskedIndex:
         further: Sequence[GoldQuestion] = (),
         spared: Mapping[int, frozenset[str]] = MappingProxyType({}),
     ) -> RetrieverData:
-        """What is trained on: the questions learnt from, then ``further`` ones; the rest is as in `gather_pairs`."""
+        """The training data: the questions ``learnt``, then ``further`` ones; other arguments as in `gather_pairs`."""
         asked = [*self.learnt, *further]
         return gather_pairs(
             asked, self.texts, self.index.position_of, negatives_of, limit=limit, seed=seed, spared=spared
@@ -179,7 +179,7 @@ class AskedIndex:
 
 
 def _questions_with_gold(files: Sequence[Path], index: Index) -> list[GoldQuestion]:
-    """The questions of all files that name a gold passage, in their order."""
+    """The questions of all files that have a gold passage, in order."""
     found: list[GoldQuestion] = []
     for file in files:
         gold, unit = load_gold(file, index.passages)

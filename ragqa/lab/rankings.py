@@ -1,4 +1,4 @@
-"""Rankings that tuning and training learn from: fused ones, and what a reranker makes of them, question by question."""
+"""Fused and reranked rankings, question by question, for tuning and training."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ragqa.types import Ranking
 
 
 class Stacking(NamedTuple):
-    """A further ranking, the rankings of the index that stand for it in each fold, if any, and the fusion of all."""
+    """A further ranking, the index's rankings that replace it in each fold, if any, and the fusion of all."""
 
     further: str = ""
     stacked: Sequence[str] = ()
     fusion: FusionConfig | None = None  # None: the default
 
     def fusion_of(self, index: Index, n_folds: int) -> FusionConfig:
-        """The fusion by the index's names. Raises ConfigError where it lacks a ranking, or not every fold has one."""
+        """The fusion with the index's names. Raises ConfigError if the index lacks a ranking or a fold has none."""
         if self.stacked and not (self.further and len(set(self.stacked)) == len(self.stacked) == n_folds):
             raise ConfigError(
                 f"--stacked names one ranking of the index for each of the {n_folds} folds, in their order, and "
@@ -50,7 +50,7 @@ class Stacking(NamedTuple):
     ) -> Generator[int, None, list[Ranking]]:
         """Yields the number of questions done; returns the fused ranking of each.
 
-        Where it is stacked, each of its rankings stands for the further one in the questions that its fold tests.
+        If rankings are stacked, each of them replaces the further one for the questions that its fold tests.
         """
         tested = zip((fold.test for fold in folds), self.stacked, strict=True) if self.stacked else [(None, "")]
         found: dict[int, Ranking] = {}
@@ -71,9 +71,9 @@ def reranked_results(
     rankings: Rankings,
     choices: Sequence[RerankingConfig],
 ) -> Generator[int, None, tuple[list[Result], float | None]]:
-    """Yields the number of questions done; returns a result per choice, which differ in their weights alone.
+    """Yields the number of questions done; returns a result per choice (choices differ only in weights).
 
-    Beside them the median milliseconds of a question, None where every score was cached. Raises ModelError.
+    It also returns the median milliseconds per question, None if every score was cached. Raises ModelError.
     """
     scores, milliseconds = yield from reread_all(ranker, reranker, questions, rankings, choices[0].depth)
     results = []

@@ -1,8 +1,8 @@
-"""Sentences and list items labelled by reading, each with how strongly it binds; found again in RAGQA_DATA.
+"""Sentences and list items labelled by hand with how strongly they bind; their texts are read from RAGQA_DATA.
 
-`data/strengths.jsonl` holds a line for each document: {document, is_test, labels}. Documents of the demonstration
-corpora stand there with their texts; those of others only with the first 16 digits of the sha256 of each text, which
-`labelled_strengths` looks up among the sentences of the document, so that nothing of theirs is copied.
+`data/strengths.jsonl` holds a line for each document: {document, is_test, labels}. It contains the texts of the
+demonstration corpora. Of other documents it contains only the first 16 digits of the sha256 of each text, so that no
+text is copied; `labelled_strengths` looks these up among the sentences of the document.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIGITS = 16  # of a sha256
 
 @dataclass(frozen=True, slots=True)
 class LabelledDocument:
-    """A document by its path in RAGQA_DATA, or in a demonstration corpus, and the labels of some of its texts."""
+    """A document, by its path in RAGQA_DATA or in a demonstration corpus, with the labels of some of its texts."""
 
     document: str
     is_test: bool
@@ -36,7 +36,7 @@ class LabelledDocument:
 
 @dataclass(frozen=True, slots=True)
 class StrengthSentence:
-    """A sentence or an item after its lead-in, white space normalised. Nothing of a test may be trained on."""
+    """A sentence or an item after its lead-in, white space normalised. Test sentences must not be trained on."""
 
     text: str
     strength: Strength
@@ -45,9 +45,9 @@ class StrengthSentence:
 
 
 def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
-    """All that is labelled and found in ``data``, which is RAGQA_DATA; documents are read anew (minutes).
+    """All labelled texts that are found in ``data`` (RAGQA_DATA); parsing the documents takes minutes.
 
-    Raises CorpusError where a document is missing, or more than one in fifty of its labelled texts.
+    Raises CorpusError if a document is missing, or more than one in fifty of its labelled texts.
     """
     found = []
     for row in rows_of(FILE, LabelledDocument):
@@ -68,14 +68,14 @@ def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
 
 
 def _units_of(path: Path) -> Iterator[str]:
-    """Every sentence of the document, and every item of a listing after its lead-in."""
+    """Every sentence of the document, and every item of a list after its lead-in."""
     kind = "obliqa" if path.suffix == ".json" else "documents"
     for passage in load_corpus(path, kind, PASSAGE_TOKENS).passages:
         yield from units(passage)
 
 
 def units(passage: Passage) -> Iterator[str]:
-    """The sentences of the passage and the items of its listings after their lead-in, white space normalised."""
+    """The sentences of the passage and the items of its lists after their lead-in, white space normalised."""
     for span in split_sentences(passage.text):
         listing = taken_apart(span.text)
         for text in (span.text, *(item.after(listing.lead) for item in listing.items)):

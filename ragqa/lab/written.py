@@ -1,8 +1,8 @@
-"""Claims and questions of our own over further passages of `RAGQA_DATA`, in the manner of those of its `claims`.
+"""Our own claims and questions about further passages of `RAGQA_DATA`, in the form of those in its `claims`.
 
-The passages belong to others: `data/written_claims.jsonl.gz` names each by id and digest; they are read where they lie.
-So are the sentences, the nearest of a whole corpus, of which `data/judged_sentences.jsonl.gz` says how far they answer
-a question. Rules and policies in `data/written_gaps.jsonl.gz` are invented.
+The passages belong to others, so `data/written_claims.jsonl.gz` only names them by id and digest, and they are read
+from `RAGQA_DATA`. The same holds for the sentences in `data/judged_sentences.jsonl.gz`, the nearest of a whole corpus,
+with labels of how far they answer a question. Rules and policies in `data/written_gaps.jsonl.gz` are invented.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HOTPOT = "wikipedia/hotpotqa_a.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What was written about a passage, and by which it is known again."""
+    """The claims and questions about a passage, with its id and digest."""
 
     id: str
     corpus: str
@@ -40,7 +40,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _JudgedRow:
-    """A question and (passage, number of the sentence, its digest, 0 no, 1 a part of the answer, 2 answers)."""
+    """A question and (passage, number of the sentence, its digest, label: 0 no answer, 1 a part, 2 the answer)."""
 
     question: str
     is_test: bool
@@ -49,9 +49,9 @@ class _JudgedRow:
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question of ours with sentences of a whole corpus: (sentence, what stands above it, how far it answers).
+    """Our own question with sentences of a corpus: (sentence, its headings, how far it answers).
 
-    How far is 0, .5 (a part of the answer) or 1.
+    "How far" is 0, .5 (a part of the answer) or 1.
     """
 
     question: str
@@ -60,16 +60,17 @@ class JudgedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WrittenPassage:
-    """A passage with six claims and four questions of ours, and the headings that stand above it."""
+    """A passage with six claims and four questions of our own, and the headings above it."""
 
     claimed: ClaimedPassage
     heading: str
 
 
 def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassage, ...]:
-    """Those whose text ``data`` (RAGQA_DATA) still holds, without those of the fold held out, in the file's order.
+    """The passages whose text is still in ``data`` (RAGQA_DATA), without those of the held-out fold, in file order.
 
-    A passage that is read otherwise today is left out: numbers of its sentences would mean others. Raises CorpusError.
+    A passage that is now split differently is left out, because the numbers of its sentences have changed. Raises
+    CorpusError.
     """
     rows = rows_of(WRITTEN, _Row)
     known = {source: dict(_texts(data, source)) for source in {_source_of(row.id) for row in rows}}
@@ -78,7 +79,7 @@ def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassag
         source = _source_of(row.id)
         heading, title, text = known[source].get(row.id, ("", "", ""))
         sentences = tuple(span.text for span in split_sentences(text))
-        is_held_out = source == "adgm" and fold_of(row.id) == fold  # the others share no document with claims
+        is_held_out = source == "adgm" and fold_of(row.id) == fold  # other sources share no document with claims
         if digest_of(sentences) == row.sha256 and not is_held_out:
             claimed = ClaimedPassage(row.id, row.corpus, sentences, row.writer, row.claims, row.questions, title)
             found.append(WrittenPassage(claimed, heading))
@@ -86,9 +87,9 @@ def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassag
 
 
 def judged_questions(data: Path, fold: int | None = None, *, is_test: bool = False) -> tuple[JudgedQuestion, ...]:
-    """Those to learn from, or to test with, with the sentences that ``data`` (RAGQA_DATA) still holds, in file order.
+    """The questions for training, or for tests, with the sentences still in ``data`` (RAGQA_DATA), in file order.
 
-    Sentences of the fold held out are left out. Raises CorpusError.
+    Sentences of the held-out fold are left out. Raises CorpusError.
     """
     rows = [row for row in rows_of(JUDGED, _JudgedRow) if row.is_test == is_test]
     sources = {_source_of(passage) for row in rows for passage, *_ in row.sentences}
@@ -116,12 +117,12 @@ def _source_of(passage_id: str) -> str:
 
 
 def written_gaps() -> tuple[Gap, ...]:
-    """Invented rules taken apart, each with four passages of policies."""
+    """Invented rules split into parts, each with four passages of policies."""
     return rows_of(GAPS, Gap)
 
 
 def digest_of(sentences: Sequence[str]) -> str:
-    """By which a passage is known again: sixteen digits of the sha256 of its sentences."""
+    """Identifies a passage by its sentences: sixteen digits of their sha256."""
     return hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:16]
 
 

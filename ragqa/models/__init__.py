@@ -1,4 +1,4 @@
-"""The catalogue of models: a name to the folder that holds it, and the proof that its weights are the expected ones.
+"""Finds the folder of a model by name, and checks that its weights are the expected ones.
 
 Each embedded model is a folder here with its weights, a model card (README.md) and a ``MODEL.json``::
 
@@ -33,9 +33,9 @@ EMBEDDED = (
     *("ranker-adgm", "ranker-adgm-large"),
 )
 ADAPTERS = ("encoder-adgm",)  # of encoders
-ADAPTED = ("verifier-mpnet",)  # adapters of bodies that are fetched
+ADAPTED = ("verifier-mpnet",)  # adapters whose base models are fetched
 MANIFEST = "MODEL.json"
-_ALTERNATIVES = {  # what an error proposes, by kind of model
+_ALTERNATIVES = {  # proposed in errors, by kind of model
     "obligations": "use the embedded 'obligations-tfidf'",
     "reranker": "leave the reranker out",
 }
@@ -48,7 +48,7 @@ def resolve_model(name: str, kind: str = "") -> Path:
     """The folder of this model: an embedded name, the path of a local folder, or a name on the hub.
 
     Embedded names come first, so a folder of the same name in the working directory needs ``./`` before it; local
-    folders come before the hub. ``kind`` decides what an error proposes instead. Raises ModelError.
+    folders come before the hub. ``kind`` decides which alternative an error proposes. Raises ModelError.
     """
     if name in (*EMBEDDED, *ADAPTERS):
         folder = _HERE / name
@@ -70,12 +70,12 @@ def resolve_model(name: str, kind: str = "") -> Path:
 
 
 def adapter_of(name: str) -> Path:
-    """The folder of the adapter that ships with ragqa for this one of `ADAPTED`."""
+    """The folder of the bundled adapter of this name, one of `ADAPTED`."""
     return _HERE / name
 
 
 def joined_model(name: str, adapter: Path, folder: Path) -> Path:
-    """The folder of this joined model in ``folder``. Raises ModelError where it is not there, or of another adapter."""
+    """The folder of this joined model in ``folder``. Raises ModelError if it is missing or has another adapter."""
     found = folder / name
     if not (found / MANIFEST).is_file():
         msg = f"expected the model {name} in {folder}, found none; fetch it (440 MB): ragqa models fetch {name}"
@@ -87,7 +87,7 @@ def joined_model(name: str, adapter: Path, folder: Path) -> Path:
 
 
 def shown_name(name: str, folder: Path) -> str:
-    """What a record calls the model: its hub name, else the name of its folder."""
+    """The model's name in records: its hub name, else the name of its folder."""
     return folder.name if name in (*EMBEDDED, *ADAPTED) or Path(name).expanduser().is_dir() else name
 
 
@@ -109,10 +109,10 @@ def fingerprint(path: Path) -> str:
 
 
 def check_model(path: Path, kind: str) -> str:
-    """The fingerprint of the model in this folder, once it is known to be the weights that MODEL.json announces.
+    """The fingerprint of the model in this folder, after checking it against MODEL.json.
 
-    A local folder without MODEL.json has nothing to be compared with: its fingerprint is returned as it is. Raises
-    ModelError where the weights differ, or where the folder holds another kind of model than ``kind``.
+    A local folder without MODEL.json is not checked. Raises ModelError if the weights differ, or if the folder holds
+    another kind of model than ``kind``.
     """
     manifest = manifest_of(path)
     found = fingerprint(path)
@@ -131,7 +131,7 @@ def check_model(path: Path, kind: str) -> str:
 
 
 def manifest_of(folder: Path) -> dict[str, str]:
-    """What MODEL.json says; empty where there is none, which an embedded model never lacks."""
+    """The content of MODEL.json; empty if there is none. Raises ModelError if an embedded model lacks it."""
     file = folder / MANIFEST
     if not file.is_file():
         if folder.parent == _HERE:
@@ -148,9 +148,9 @@ def manifest_of(folder: Path) -> dict[str, str]:
 
 
 def write_manifest(folder: Path, kind: str, weights: str, **further: str) -> None:
-    """MODEL.json, by which `check_model` sees whether the folder is whole; ``further`` stands in it too.
+    """Writes MODEL.json, with which `check_model` checks the folder; ``further`` is added to it.
 
-    The file ``weights`` was written before: a folder left half-written then fails its check.
+    Write the file ``weights`` first: a folder that is left half-written then fails its check.
     """
     manifest = {"name": folder.name, "kind": kind, "weights": weights, "sha256": fingerprint(folder / weights)}
     manifest |= {key: value for key, value in further.items() if value}

@@ -1,8 +1,8 @@
-"""A verifier of two parts: a body that is fetched (`ragqa.models.catalogue`) and an adapter that ships with ragqa.
+"""Joins a verifier from two parts: a base model that is fetched (`ragqa.models.catalogue`) and a bundled adapter.
 
-The adapter's folder is in PEFT's format, the classifier in it whole, with the config and the tokenizer. Joined once,
-they are a folder as transformers writes it, in half precision, with a MODEL.json that names the adapter's digest: one
-of another version is refused.
+The adapter's folder is in PEFT's format, with the complete classifier, the config and the tokenizer. The joined model
+is a folder as transformers writes it, in half precision. Its MODEL.json names the adapter's digest, so that a folder
+joined with another version of the adapter is rejected.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ WEIGHTS: Final = "model.safetensors"
 
 
 def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
-    """Writes the joined model to the folder ``out`` and gives it; ``body`` is a file, ``adapter`` a folder.
+    """Writes the joined model to the folder ``out`` and returns it; ``body`` is a file, ``adapter`` a folder.
 
-    Raises ModelError where the two do not fit.
+    Raises ModelError if the two do not fit.
     """
     from safetensors.numpy import load_file, save_file
 
@@ -35,7 +35,7 @@ def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
     named = {f"{prefix}.{name}": tensor for name, tensor in load_file(body).items() if "pooler" not in name}
     joined = {name: _half(tensor) for name, tensor in merge_adapter(named, adapter).items()}
     out.mkdir(parents=True, exist_ok=True)
-    (out / MANIFEST).unlink(missing_ok=True)  # until all is there again
+    (out / MANIFEST).unlink(missing_ok=True)  # until the folder is complete again
     save_file(joined, out / WEIGHTS, metadata={"format": "pt"})
     for name in COPIED:
         if (adapter / name).is_file():
@@ -45,7 +45,7 @@ def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
 
 
 def remove_joined(folder: Path) -> int:
-    """Deletes a joined model; gives the bytes that this freed. Raises ModelError."""
+    """Deletes a joined model; returns the number of bytes freed. Raises ModelError."""
     try:
         freed = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
         shutil.rmtree(folder, ignore_errors=not freed)
@@ -55,7 +55,7 @@ def remove_joined(folder: Path) -> int:
 
 
 def _half(tensor: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """In half precision; position ids stay whole numbers."""
+    """The tensor in half precision; position ids stay integers."""
     import numpy as np
 
     return np.ascontiguousarray(tensor.astype(np.float16) if tensor.dtype.kind == "f" else tensor)

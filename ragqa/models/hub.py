@@ -1,4 +1,4 @@
-"""A model of the Hugging Face hub by its name: from the local cache, else fetched. Never pickled weights."""
+"""Finds a Hugging Face hub model by name: in the local cache, else fetched. Pickled weights are never used."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ragqa.errors import ModelError
 logger = logging.getLogger(__name__)
 
 WANTED = ["*.json", "*.safetensors", "*.txt", "*.model"]
-UNWANTED = ["onnx/*", "openvino/*", "*/*"]  # other forms of the same weights, in folders of their own
-TIMEOUT_SECONDS = 8.0  # to reach the hub; without a network a name must fail quickly
+UNWANTED = ["onnx/*", "openvino/*", "*/*"]  # other formats of the same weights, in subfolders
+TIMEOUT_SECONDS = 8.0  # to reach the hub; without a network the look-up must fail quickly
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether this reads as ``organisation/model``; a path wants ``./`` or ``/`` before it."""
+    """Whether this reads as ``organisation/model``; a path needs ``./`` or ``/`` before it."""
     return _NAME.fullmatch(name) is not None
 
 
 def fetch(name: str, alternative: str) -> Path:
     """The folder of this model's files, fetched once and then read from the cache.
 
-    Raises ModelError, naming the model and the ``alternative`` ("use the embedded …"), where it is neither here nor to
-    be had, or has no safetensors weights.
+    Raises ModelError, naming the model and the ``alternative`` ("use the embedded …"), if the model is not cached and
+    cannot be fetched, or if it has no safetensors weights.
     """
     os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(int(TIMEOUT_SECONDS)))
     os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(int(TIMEOUT_SECONDS)))
@@ -38,7 +38,7 @@ def fetch(name: str, alternative: str) -> Path:
     for local_only in (True, False):
         try:
             if not local_only:
-                model_info(name, timeout=TIMEOUT_SECONDS)  # snapshot_download waits for a silent hub without end
+                model_info(name, timeout=TIMEOUT_SECONDS)  # snapshot_download would wait for a silent hub for ever
             folder = Path(
                 snapshot_download(
                     name,
@@ -48,7 +48,7 @@ def fetch(name: str, alternative: str) -> Path:
                     etag_timeout=TIMEOUT_SECONDS,
                 )
             )
-        except Exception as error:  # the library raises its own, requests' and plain ones
+        except Exception as error:  # the library raises its own errors, requests' and plain ones
             reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200] if str(error).strip() else ''}"
             continue
         if any(folder.glob("*.safetensors")):

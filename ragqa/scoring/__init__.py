@@ -1,1 +1,1 @@
-"""An answer scored: RePASs as published, and verdicts of our own beside it."""
+"""Scores an answer: RePASs as published, and verdicts of our own beside it."""

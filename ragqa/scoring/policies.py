@@ -1,8 +1,8 @@
-"""What the sentences of a policy come to for a rule: the rule is covered, in part, in conflict, or not covered.
+"""Verdicts on a rule by the sentences of a policy: the rule is covered, in part, in conflict, or not covered.
 
-The judge's verdict on the rule as a whole is looked at both ways: what the rule, in turn, entails is a part of it that
-the policy says, and of a rule that is said as a whole each clause must be said. Only the sentence of a policy that is
-nearest to the rule conflicts with it: a policy speaks of much else.
+The judge's verdict on the rule as a whole is refined in both directions. If the rule entails a policy's sentence, the
+policy states that part of the rule. If the policy entails the whole rule, it must also state each clause. Only the
+policy's sentence that is nearest to the rule can conflict with it, because a policy covers many other subjects.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
-RULES_OF_POLICIES = "1"  # raised with every change here, so that rows are read anew
-# Chosen on rules and policies that the verifier has not seen.
-ENTAILED = 0.35  # P(entailment) of the nearest sentence of a policy by the rule, from which it says a part of the rule
-WHOLE = 0.55  # P(entailment) of a rule by a policy, from which it says the rule, where it says each clause, too
-UNSAID = 0.2  # P(entailment) of a clause by a policy that says the rule as a whole, below which the clause is missing
-SAID = 1.1  # P(entailment) plus the share of its words, from which a clause of a rule that is said in part is said
+RULES_OF_POLICIES = "1"  # raise it with every change here, so that rows are read again
+# Chosen on rules and policies that the verifier was not trained on.
+ENTAILED = 0.35  # P(entailment) of a policy's nearest sentence by the rule, from which it states a part of the rule
+WHOLE = 0.55  # P(entailment) of a rule by a policy, from which it states the rule if it states each clause, too
+UNSAID = 0.2  # P(entailment) of a clause by a policy that states the whole rule, below which the clause is missing
+SAID = 1.1  # P(entailment) plus the share of its words, from which a clause of a partly stated rule is stated
 
 Table = Mapping[Pair, NliProbabilities]
 
 
 def judge_of(passages: Sequence[Passage], scorer: RepassScorer, similarity: Similarity | None = None) -> Judge:
-    """The judge of these passages, as the scorer makes it for an answer."""
+    """The judge of these passages, like the one that the scorer creates for an answer."""
     premises = source_premises(passages, ScoringMode.PAPER, scorer.config.sentence_splitter)
     return Judge(premises, passages, scorer.config, similarity or similarity_of(scorer))
 
 
 def similarity_of(scorer: RepassScorer) -> Similarity | None:
-    """Cosines by the scorer's encoder, each text encoded once; None where it has none."""
+    """Cosines by the scorer's encoder, each text encoded once; None where the scorer has no encoder."""
     return CosineOf(scorer.encoder) if scorer.encoder else None
 
 
 def policy_verdicts(
     rule: Passage, policies: Sequence[Sequence[str]], scorer: RepassScorer, similarity: Similarity | None = None
 ) -> list[tuple[ObligationVerdict, ...]]:
-    """For each policy, given as its sentences, the verdicts on the rule's sentences that bind, or on all if none does.
+    """For each policy (its sentences), the verdicts on the rule's binding sentences, or on all if none binds.
 
-    ``similarity`` is one that is kept from rule to rule. Raises ScoringError.
+    Pass ``similarity`` to reuse encoded texts from rule to rule. Raises ScoringError.
     """
     similarity = similarity or similarity_of(scorer)
     judge = judge_of([rule], scorer, similarity)
@@ -70,7 +70,7 @@ def policy_verdicts(
 
 @dataclass(frozen=True, slots=True)
 class _BothWays:
-    """A rule's sentence and its clauses, with what of the policy is nearest to each."""
+    """A rule's sentence and its clauses, each with the nearest text of the policy."""
 
     rule: str
     said: Said
@@ -84,7 +84,7 @@ class _BothWays:
         return cls(rule.text, said, tuple(parts_read(rule, said, similarity)), near)
 
     def pairs(self) -> Iterator[Pair]:
-        """What the verifier is to read beside what the judge asks for."""
+        """The pairs that the verifier must read in addition to the judge's."""
         for part in self.whole:
             if part.evidence:
                 yield self.rule, self._nearest(part)
@@ -95,9 +95,9 @@ class _BothWays:
                 yield self._nearest(part), clause.text
 
     def looked_at(self, verdict: ObligationVerdict, table: Table) -> ObligationVerdict:
-        """As `_both_ways`, with its probability: of a rule that is covered that of the part least so.
+        """The verdict of `_both_ways` with its probability: for a covered rule, that of its least covered part.
 
-        A conflict that is no contradiction by the verifier, such as of numbers, has none.
+        A conflict that the verifier did not find, such as one of numbers, has no probability.
         """
         verdict = self._both_ways(verdict, table)
         if verdict.cover is Cover.IN_CONFLICT and verdict.rule != "contradiction":
@@ -108,7 +108,7 @@ class _BothWays:
         return replace(verdict, probability=deciding(told) if told else None)
 
     def _both_ways(self, verdict: ObligationVerdict, table: Table) -> ObligationVerdict:
-        """The verdict, or that the rule is covered in part; what is missing or clashes is named by its clauses."""
+        """The verdict refined by clauses: it names those that are missing or clash, and may become (partly) covered."""
         if verdict.cover is Cover.IN_CONFLICT and verdict.answer_index not in {one.nearest for one in self.whole}:
             verdict = replace(cover_of(verdict.index, self.whole, table), strength=verdict.strength)
         place, whole = verdict.answer_index, self._said_as_a_whole(table)
@@ -135,7 +135,7 @@ class _BothWays:
         return replace(verdict, cover=Cover.IN_PART, reason=reason, rule="part", answer_index=place, missing=spans)
 
     def _said_as_a_whole(self, table: Table) -> ReadPart | None:
-        """The one part of a rule that is no listing, where the policy entails it and has its numbers."""
+        """The only part of a rule that is not a list, if the policy entails it and states its numbers."""
         if len(self.whole) != 1 or not self.whole[0].evidence:
             return None
         (part,) = self.whole
@@ -153,7 +153,7 @@ class _BothWays:
         return tuple(one.span for one, p in said if p.contradiction >= CLASHES and p.contradiction > p.entailment)
 
     def _widened(self, spans: Sequence[Span]) -> tuple[Span, ...]:
-        """These words as the clauses that have them; of a listing as they are."""
+        """These spans widened to the clauses around them; in a list they stay as they are."""
         if len(self.whole) > 1:
             return tuple(spans)
         found = [[one.span for one, _ in self.clauses if one.span.start <= span.start < one.span.end] for span in spans]
@@ -175,7 +175,7 @@ class _BothWays:
 
 
 def cover_of_all(verdicts: Sequence[ObligationVerdict]) -> Cover:
-    """What the verdicts on a rule's obligations come to: one conflict is one of the rule."""
+    """The cover of a rule by the verdicts on its obligations: one conflict makes it a conflict."""
     covers = {one.cover for one in verdicts}
     if Cover.IN_CONFLICT in covers:
         return Cover.IN_CONFLICT

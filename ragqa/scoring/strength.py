@@ -1,9 +1,9 @@
 """How strongly a sentence binds: a duty, a prohibition, a permission that restricts, advice, a permission, or nothing.
 
-Learnt from labelled sentences (`ragqa.lab.training.strength`), with no list of duty words. A sentence is the set of its
-patterns: its words and pairs of words, and up to four steps of its outline, in which words of open classes are only
-verb, participle or noun, so that "Each firm must keep" and "A bank must file" have the same outline. A weight a pattern
-is added up; scikit-learn trains and is not needed here.
+Learnt from labelled sentences (`ragqa.lab.training.strength`), without a list of duty words. The features of a sentence
+are its patterns: its words and pairs of words, and up to four steps of its outline. In the outline, a word of an open
+class is only a verb, a participle or a noun, so that "Each firm must keep" and "A bank must file" have the same
+outline. Each pattern has a weight, and the weights are summed; scikit-learn is needed only for training.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ MODEL: Final = "strength"
 WEIGHTS_FILE: Final = "weights.safetensors"
 BINDING: Final = (Strength.MUST, Strength.MUST_NOT, Strength.MAY_ONLY)
 OTHERS: Final = (Strength.SHOULD, Strength.MAY, Strength.NONE)
-COLUMNS: Final = (*BINDING, *OTHERS)  # of the weights, after a first column: whether the sentence binds at all
-STEPS: Final = 4  # of an outline
-LONGEST: Final = 2_000  # words of a sentence that are read; what is longer is a table
+COLUMNS: Final = (*BINDING, *OTHERS)  # of the weights; a column before them tells whether the sentence binds at all
+STEPS: Final = 4  # of the outline, in one pattern
+LONGEST: Final = 2_000  # words of a sentence that are read; a longer text is a table
 
 _CLOSED: Final = DETERMINERS | PREPOSITIONS | AUXILIARIES | WH | PRONOUNS | STOP_WORDS
 _TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['’&/-][^\W_]+)*|[^\w\s]")
@@ -59,7 +59,7 @@ class StrengthWeights:
 
 
 def patterns(text: str) -> set[str]:
-    """What of a sentence is weighed; the same for all white space."""
+    """The patterns of a sentence, which do not depend on its white space."""
     tokens = _TOKEN.findall(text)[:LONGEST]
     words = ["^", *(token.lower() for token in tokens), "$"]
     outline = _outline(tokens)
@@ -70,7 +70,7 @@ def patterns(text: str) -> set[str]:
 
 
 def _outline(tokens: Sequence[str]) -> list[str]:
-    """The tokens with what is no closed class only by its form; several nouns in a row are one."""
+    """The tokens, with words of open classes replaced by their form; several nouns in a row count as one."""
     outline = ["^"]
     for token in tokens:
         lower = token.lower().replace("’", "'")
@@ -88,7 +88,7 @@ def _outline(tokens: Sequence[str]) -> list[str]:
 
 
 def _looks(words: Sequence[str]) -> Iterator[str]:
-    """How it is set: as a heading, a list item or a table, and how long it is."""
+    """Features of layout and length: whether it looks like a heading, a list item or a table."""
     if not words:
         return
     letters = [word for word in words if word[0].isalpha()]
@@ -113,7 +113,7 @@ def strength_of(text: str) -> Strength:
 
 
 def write_weights(weights: StrengthWeights, file: Path) -> None:
-    """As safetensors: the patterns as one UTF-8 text, one a line, and numbers as float16 in that order."""
+    """Writes them as safetensors: the patterns as one UTF-8 text, one per line, and their numbers as float16."""
     from safetensors.numpy import save
 
     tensors: dict[str, npt.NDArray[Any]] = {
@@ -125,7 +125,7 @@ def write_weights(weights: StrengthWeights, file: Path) -> None:
 
 
 def read_weights(file: Path) -> StrengthWeights:
-    """The weights of this file. Raises ModelError where it is not what `write_weights` writes."""
+    """The weights of this file. Raises ModelError if `write_weights` did not write it."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -119,7 +119,7 @@ def test_what_is_about_the_task_is_left_out_and_the_answer_stays(name, failure):
 def test_that_the_corpus_is_silent_of_a_part_is_said_in_the_note():
     found = answered("llm", f"{SAID} The corpus does not say.")
     assert [one.text for one in found.sentences] == ["A Firm must keep records."]
-    assert "Of a part the model says that the corpus does not answer it." in found.note
+    assert "The model says that the corpus does not answer a part of the question." in found.note
     assert answered("llm", "The corpus does not say.").is_refusal
 
 

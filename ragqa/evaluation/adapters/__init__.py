@@ -1,4 +1,4 @@
-"""`ragqa.score` as a metric of other evaluators; each module needs its evaluator installed. See README.md."""
+"""`ragqa.score` as a metric in other evaluation tools; each module needs its tool installed. See README.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ragqa.types.scores import Verdict
 
 
 def reason(result: AnswerResult) -> str:
-    """What takes from the score, a sentence each: the answer's sentences that the passages do not support, and why."""
+    """The answer's sentences that the passages do not support, with the reasons, one per line."""
     sentences = result.breakdown.sentences
     doubted = [one for one in result.breakdown.verdicts if one.verdict is not Verdict.SUPPORTED]
     lines = [f"{sentences[one.index].sentence.text} ({one.verdict}: {one.reason})" for one in doubted]

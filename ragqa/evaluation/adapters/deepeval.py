@@ -1,4 +1,4 @@
-"""RePASs as a DeepEval metric: `assert_test(case, [RePASsMetric(threshold=0.6)])`; no other model is asked."""
+"""RePASs as a DeepEval metric: `assert_test(case, [RePASsMetric(threshold=0.6)])`; it needs no other model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RePASsMetric(BaseMetric):
-    """The composite in [0, 1] of `actual_output` against `retrieval_context`, with the sentences that it lacks."""
+    """The composite in [0, 1] of `actual_output` against `retrieval_context`, with its unsupported sentences."""
 
     async_mode = True
 

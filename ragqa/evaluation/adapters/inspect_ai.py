@@ -13,7 +13,7 @@ from ragqa.evaluation.metric import score
 
 @scorer(metrics=[mean(), stderr()])
 def repass() -> Scorer:
-    """The composite in [0, 1] of the completion against the sample's passages, with the sentences that it lacks."""
+    """The composite in [0, 1] of the completion against the sample's passages, with its unsupported sentences."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         del target

@@ -10,7 +10,7 @@ from ragqa.evaluation.metric import score
 
 @create_evaluator(name="repass", kind="code", direction="maximize")
 def repass(input: str, context: list[str], output: str) -> Score:
-    """The composite in [0, 1] of an output against its context, with the sentences that it lacks."""
+    """The composite in [0, 1] of an output against its context, with its unsupported sentences."""
     result = score(input, context, output)
     shares = {"supported": result.supported, "contradicted": result.contradicted}
     return Score(score=result.repass.composite, explanation=reason(result), metadata=shares)

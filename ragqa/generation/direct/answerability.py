@@ -1,4 +1,4 @@
-"""Whether what was found answers a part of a question: a logistic function of measured values. Pure."""
+"""Answerability: whether the passages found answer a part of a question, by a logistic function. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.weighing import Evidence, Measured, logistic
 
 LINE: Final = 0.5  # below it a part counts as not answered
-# What the selector says, cover of the passage, kind: fitted as `ragqa.generation.direct.weighing.WEIGHTS`; the constant
-# is chosen for few false refusals.
+# Weights of the selector's log odds, the passage's cover and the fit of the kind, fitted like
+# `ragqa.generation.direct.weighing.WEIGHTS`; the constant is chosen for few false refusals.
 ANSWERS, COVER, FIT, CONSTANT = 0.55, 1.2, 0.9, 0.1
-TAUGHT: Final = 20  # words: of the questions that the selector learnt from one in a hundred is longer
-# Where no selector reads, as in other languages, or where a longer question tells a story, and this is the higher:
-# fitted on the open half of the benchmark `expected_facts`.
+TAUGHT: Final = 20  # words; one in a hundred of the selector's training questions is longer
+# Weights without a selector (as in other languages), and for longer questions, where the higher result counts: fitted
+# on the open half of the benchmark `expected_facts`.
 COSINE, OWN_COVER, ABSENT, LACKS, OWN_CONSTANT = 4.6, 1.0, -0.5, -1.8, -1.2
-_FAR: Final = 0.35  # a cosine below it is said to be far
-_MANY: Final = 0.5  # a kind of answer that is missing this much is said to be missing
+_FAR: Final = 0.35  # a cosine below this is reported as far
+_MANY: Final = 0.5  # a kind of answer that is missing by this much is reported as missing
 
 
 @dataclass(frozen=True, slots=True)
 class Answerability:
-    """How likely the sentence chosen for a part answers it, in [0, 1], and what speaks against it, in words.
+    """The probability that the sentence chosen for a part answers it, and the reasons against it in words.
 
-    ``missing`` are words of the question that nothing found has.
+    ``missing`` are words of the question that no passage found has.
     """
 
     value: float
@@ -38,9 +38,9 @@ class Answerability:
 
 
 def answerability(part: Part, best: Measured, evidence: Evidence, n_words: int) -> Answerability:
-    """That of a part, of a question of ``n_words``, whose best sentence is measured as ``best``.
+    """The answerability of a part whose best sentence has the values ``best``, in a question of ``n_words``.
 
-    A rule that is asked for by its number answers in any case.
+    It is 1 if the question asks for a rule by its number.
     """
     weights = {one: evidence.rarity(one) for one in part.content}
     absent = {one for one in weights if evidence.is_absent(one)}

@@ -1,4 +1,4 @@
-"""What a question asks for: its parts, the kind of answer each wants, and whether a sentence has one. Pure, English."""
+"""Analyses a question: its parts, the kind of answer to each, and whether a sentence has that kind. Pure, English."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragqa.english.words import STOP_WORDS, stem, words_of
 
 
 class Asked(StrEnum):
-    """The kind of answer that a question wants."""
+    """The kind of answer that a question asks for."""
 
     DATE = "a date"
     QUANTITY = "a number"
@@ -27,12 +27,12 @@ class Asked(StrEnum):
     OTHER = "something else"
 
 
-MOST_OF_A_VAGUE_ONE: Final = 6  # words
+MOST_OF_A_VAGUE_ONE: Final = 6  # words of a vague question
 _AUXILIARY: Final = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had)"
 _OPENS: Final = (
-    r"(?:\A|[,.:;?!] |\band |\b(?:to|by|for|of|with|from|at|in|on) )"  # before a question word, not a relative one
+    r"(?:\A|[,.:;?!] |\band |\b(?:to|by|for|of|with|from|at|in|on) )"  # before an interrogative, not a relative pronoun
 )
-_FORMS: Final = (  # the one that begins first decides; of several, the first here
+_FORMS: Final = (  # the match that begins first decides; at a tie the first one here
     (Asked.DATE, rf"\bwhen {_AUXILIARY}\b|\b(?:what|which) (?:year|date|day|month)\b|\bby when\b|\blast day\b"),
     (
         Asked.QUANTITY,
@@ -55,7 +55,7 @@ _FORMS: Final = (  # the one that begins first decides; of several, the first he
     (Asked.YES_NO, rf"(?:\A|[.?!,] ){_AUXILIARY}\b"),
 )
 _PATTERNS: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _FORMS)
-_DIMENSIONS: Final = (  # of a quantity that these words ask for
+_DIMENSIONS: Final = (  # dimensions of the quantity that these words ask for
     (r"how long", frozenset({"time", "business time", "length", "interval"})),
     (r"how (?:old|often)|\bage\b", frozenset({"time", "business time", "interval"})),
     (r"how (?:thick|tall|high|deep|far|wide)|height|length|depth|distance", frozenset({"length"})),
@@ -70,10 +70,10 @@ _PARTS: Final = re.compile(
     rf"|,\s+(?={_PREPOSITION}(?:what|how|why)\b)|,\s+(?:and\s+)?(?=must\b)",
     re.IGNORECASE,
 )
-_ASKS: Final = re.compile(  # what stands before a part is one itself, and no condition
+_ASKS: Final = re.compile(  # text before a part is a part itself if this matches, else a condition
     rf"\A{_PREPOSITION}(?:(?:when|where)\s+)?{_AUXILIARY}\b|\b(?:what|how|who|whom|whose|which|why)\b", re.IGNORECASE
 )
-_EMPTY: Final = frozenset(  # words that questions are put with; they say nothing of what is asked
+_EMPTY: Final = frozenset(  # words of questions that do not tell what is asked about
     stem(word)
     for word in (
         "how many much long thick tall high deep far old often large big heavy fast wide year date day name "
@@ -95,10 +95,10 @@ _DECIDES: Final = re.compile(r"\b(?:not|never|may|must|can|cannot|need)\b|\ANo\b
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a question that wants an answer of its own.
+    """A part of a question that needs an answer of its own.
 
-    ``content`` are the stems of what it is about; ``borrowed`` those of the parts before, which it may speak of by a
-    pronoun.
+    ``content`` are the stems of its subject words; ``borrowed`` are those of earlier parts, which a pronoun may refer
+    to.
     """
 
     text: str
@@ -115,12 +115,12 @@ class Part:
 
     @property
     def is_vague(self) -> bool:
-        """Whether too little is said to know what is meant: "What about fees?", "Is it allowed?"."""
+        """Whether it says too little to be understood: "What about fees?", "Is it allowed?"."""
         is_open = self.kind in {Asked.YES_NO, Asked.OTHER, Asked.LIST}
         return len(self.content) <= is_open and len(self.text.split()) <= MOST_OF_A_VAGUE_ONE
 
     def fit(self, sentence: Reading) -> float:
-        """How far a sentence has the kind of answer that is asked for, in [0, 1]; .5 where the kind cannot be told."""
+        """How well a sentence has the kind of answer that is asked for, in [0, 1]; .5 if the kind is unknown."""
         match self.kind:
             case Asked.DATE:
                 return 1.0 if sentence.dates else 0.7 if _has(sentence, frozenset({"time", "business time"})) else 0.0
@@ -171,7 +171,7 @@ def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
 
 
 def parts_of(question: str) -> tuple[Part, ...]:
-    """The question's parts in order, at least one; a part has a question word of its own."""
+    """The question's parts in order, at least one; each further part has its own question word."""
     found: list[Part] = []
     before: frozenset[str] = frozenset()
     for text in _taken_apart(question):
@@ -204,11 +204,11 @@ def _taken_apart(question: str) -> Iterator[str]:
 
 
 def _first_run(text: str) -> frozenset[str]:
-    """The stems before the first word that stands for no thing: "moons" of "moons does Saturn"."""
+    """The stems before the first stop word: "moons" of "moons does Saturn"."""
     return frozenset(word.stem for word in takewhile(lambda word: word.lower not in STOP_WORDS, words_of(text)))
 
 
 def _kind(text: str) -> Asked:
-    """The kind whose words stand first."""
+    """The kind whose pattern matches first in the text."""
     matches = [(match.start(), n, kind) for n, (kind, way) in enumerate(_PATTERNS) if (match := way.search(text))]
     return min(matches)[2] if matches else Asked.OTHER

@@ -1,7 +1,7 @@
-"""The default without a language model: the sentence that answers first, then a few of evidence; or a refusal.
+"""The default without a language model: quotes the sentence that answers, then a few as evidence; or refuses.
 
-The sentences of the best passages are read, also of some that the filter drops: where one of those answers, its passage
-is kept as well (`PassagesAdded`). What is quoted is verbatim.
+It reads the sentences of the best passages, including some that the filter drops. If a sentence of a dropped passage
+answers, its passage is kept as well (`PassagesAdded`). Quotes are verbatim.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from ragqa.types.events.pipeline import Selected
 
 READ: Final = 16  # sentences of a question that the selector reads
 EVIDENCE: Final = 3  # sentences after those that answer
-EVIDENCE_WORDS: Final = 150  # of them together
-# How far below the lowest score among those that answer evidence may be: of other passages, of their own, and of these
-# what limits one that answers.
+EVIDENCE_WORDS: Final = 150  # of these sentences together
+# How far the score of evidence may be below the lowest score of the sentences that answer: for other passages, for the
+# same passages, and for the next sentence in the passage if it limits the answer.
 NEAR, BESIDE, LIMITING = 1.0, 2.0, 6.0
-NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
+NEWS: Final = 4.0  # added to the score of evidence, times the share of the question's words that only it has
 NEAREST: Final = 3  # passages that a refusal names
-MOST_CHOICES: Final = 4  # of a vague question
+MOST_CHOICES: Final = 4  # narrower questions offered for a vague one
 LONGEST_HEADING: Final = 160  # characters
 _LIMITS: Final = re.compile(
     r"\b(?:nevertheless|however|but|except|unless|only|not|no|never|despite|although|other than|instead|exceptions?)\b",
@@ -59,22 +59,22 @@ HOW_ON: Final = "Ask in the words of the corpus, or have the nearest sentences q
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The sentences with their scores for each part, and of each part the place of the best one."""
+    """The sentences with their scores for each part, and the position of the best sentence for each part."""
 
     sources: tuple[Source, ...]
     scores: tuple[tuple[float, ...], ...]  # one row per part
-    best: tuple[int, ...]  # one per part, no two the same where there are enough
+    best: tuple[int, ...]  # one per part, all different if there are enough
     answerable: tuple[Answerability, ...]  # one per part
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is quoted, and of that the sentences that answer: none where nothing seems to."""
+    """The quoted answer, and how many of its sentences answer the question (possibly none)."""
 
     answer: Answer
     selection: Selection
-    pieces: tuple[str, ...] = ()  # the answer as it is streamed, marks included
-    n_leads: int = 0  # the first so many sentences answer, the others are evidence
+    pieces: tuple[str, ...] = ()  # the answer as streamed, with citation marks
+    n_leads: int = 0  # the number of sentences at the start that answer; the others are evidence
 
 
 class DirectGenerator:
@@ -90,7 +90,7 @@ class DirectGenerator:
         filtering: FilteringConfig,
         selector: Selector | None = None,
     ) -> None:
-        """Without ``selector`` nearness and words alone decide."""
+        """Without ``selector`` only cosine similarity and words decide."""
         self._encoder = encoder
         self._selector = selector
         self._config = config
@@ -99,18 +99,18 @@ class DirectGenerator:
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
-        """Yields what is selected and one token per quoted sentence; returns the answer and what its citations count.
+        """Yields the selection and one token per quoted sentence; returns the answer and the selection it cites.
 
-        A question none of whose parts is answerable is refused, unless ``quote_anyway``: an answer that cites nothing,
-        has no sentence to be scored, and names the nearest passages. A part without evidence is named in the note.
+        A question without an answerable part is refused, unless ``quote_anyway`` is set. A refusal cites nothing, has
+        no sentence to be scored, and names the nearest passages. The note names parts without evidence.
         """
-        del search  # one search is enough: the ranking goes deeper than what is kept
+        del search  # one search is enough: the ranking is longer than the selection
         draft = yield from self.draft(question, ranking)
         yield from map(Token, draft.pieces)
         return draft.answer, draft.selection
 
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
-        """Yields what is selected, and no word of the answer."""
+        """Yields the selection, but no part of the answer."""
         selection = select(ranking, self._filtering)
         evidence, parts = Evidence(ranking), parts_of(question.query)
         named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
@@ -166,7 +166,7 @@ class DirectGenerator:
         found: Sequence[Measured],
         evidence: Evidence,
     ) -> list[Measured]:
-        """The same with what the selector says of those that score highest; of the others it would not say more."""
+        """The values with the selector's log odds for the best sentences; the others get the lowest of these."""
         if not self._selector or language_of(question.text) != ENGLISH:
             return [*found]
         places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, READ // n_parts)]
@@ -176,7 +176,7 @@ class DirectGenerator:
         return [replace(one, answers=known.get(n, min(answers))) for n, one in enumerate(found)]
 
     def _leads(self, weighed: Weighed) -> list[int]:
-        """The place of the sentence of each part that is answerable, of all where none is."""
+        """The positions of the best sentences of the answerable parts, or of all parts if none is answerable."""
         is_any = any(one.is_enough for one in weighed.answerable)
         places = [
             place
@@ -188,7 +188,7 @@ class DirectGenerator:
     def _chosen(
         self, parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], evidence: Evidence
     ) -> list[Source]:
-        """The sentences that lead, then evidence in the passages' order."""
+        """The sentences that answer, then evidence in the order of the passages."""
         n_further = min(EVIDENCE, self._config.max_sentences - len(leads))
         further = _further(parts, weighed, leads, n_further, evidence)
         return [weighed.sources[place] for place in (*leads, *sorted(further))]
@@ -206,14 +206,14 @@ class DirectGenerator:
 
 
 def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most: int, evidence: Evidence) -> list[int]:
-    """The places of at most ``most`` sentences beside the leads: what these point back to, then what adds most."""
+    """The positions of at most ``most`` further sentences: those that leads refer back to, then those that add most."""
     weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
     total = sum(weights.values()) or 1.0
     highest = [max(column) for column in zip(*weighed.scores, strict=True)]
     lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
     limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
     floors = [lowest - _margin(source, own, limited) for source in weighed.sources]
-    if evidence.n_named:  # of a rule asked for by its number any sentence is
+    if evidence.n_named:  # any sentence of a rule asked for by its number is evidence
         floors = [-math.inf] * len(floors)
     chosen = _pointed_to(weighed, leads)[:most]
     room = EVIDENCE_WORDS - sum(len(weighed.sources[place].text.split()) for place in chosen)
@@ -234,7 +234,7 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
 
 
 def _pointed_to(weighed: Weighed, leads: Sequence[int]) -> list[int]:
-    """The places of the sentences right before those leads that begin with what points back: "It may be outsourced"."""
+    """The positions of the sentences before leads that begin with a backward reference: "It may be outsourced"."""
     place_of = {(source.rank, source.position): place for place, source in enumerate(weighed.sources)}
     pointing = (weighed.sources[place] for place in leads)
     before = [(one.rank, one.position - 1) for one in pointing if one.text.split()[0].casefold() in POINTING_BACK]
@@ -242,7 +242,7 @@ def _pointed_to(weighed: Weighed, leads: Sequence[int]) -> list[int]:
 
 
 def _margin(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
-    """That of a sentence; ``own``: passages of those that answer, ``limited``: the places right after them."""
+    """The margin of a sentence; ``own`` are the passages of the leads, ``limited`` the places right after them."""
     if (source.rank, source.position) in limited and _LIMITS.search(source.text):
         return LIMITING
     return BESIDE if source.rank in own else NEAR
@@ -251,7 +251,7 @@ def _margin(source: Source, own: set[int], limited: set[tuple[int, int]]) -> flo
 def _with_their_passages(
     selection: Selection, chosen: Sequence[Source], evidence: Evidence
 ) -> Stream[GenerationEvent | Selected, None, Selection]:
-    """The selection with every passage that a chosen sentence is of."""
+    """The selection with the passages of all chosen sentences."""
     kept = {candidate.passage.passage_id for candidate in selection.kept}
     ids = dict.fromkeys(evidence.passages[source.rank].passage_id for source in chosen)
     added = tuple(name for name in ids if name not in kept)
@@ -263,8 +263,9 @@ def _with_their_passages(
 
 
 def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> tuple[str, ...]:
-    """Of a vague question the narrower ones that it may mean: one for each heading that it is found under, the nearest
-    first; none where there are no two.
+    """Narrower questions that a vague one may mean, one per heading that it is found under, nearest first.
+
+    Empty unless there are at least two.
     """
     if evidence.n_named or len(parts) > 1 or not parts[0].is_vague:
         return ()
@@ -277,14 +278,14 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
 
 
 def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """The numbers of the kept passages that have the sentence."""
+    """The numbers of the kept passages that contain the sentence."""
     return tuple(
         number for number, passage in enumerate(passages, start=1) if source.text in " ".join(passage.text.split())
     )
 
 
 def _name(passage: Passage) -> str:
-    """As a reader finds it: its title with its number or heading, else its id."""
+    """The passage's title with its number or heading, else its id."""
     return " ".join(filter(None, (passage.title, passage.number or passage.section))) or passage.passage_id
 
 

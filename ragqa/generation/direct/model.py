@@ -1,8 +1,8 @@
-"""A language model's answer, from the passages that `DirectGenerator` would quote from; or a refusal without asking it.
+"""A language model's answer from the passages that `DirectGenerator` would quote; or a refusal without calling it.
 
-What the filter dropped although it answers is sent too. After the model's answer stands its evidence: the sentences
-that answer, word for word, where it does not tell them itself. Where it finds no answer, they are quoted in its place,
-and the note says so.
+Passages that the filter dropped although they answer are sent too. The sentences that answer are quoted after the
+model's answer if it does not state them itself. If the model finds no answer, they are quoted in its place, and the
+note says so.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ragqa.types.events.generation import GenerationEvent, Token
 from ragqa.types.events.pipeline import Selected
 
 QUOTED_INSTEAD: Final = (
-    "The language model found no answer in the passages; what is quoted are the sentences nearest to the question."
+    "The language model found no answer in the passages; the sentences nearest to the question are quoted instead."
 )
-QUOTED_AFTER: Final = "What follows the language model's words is quoted from the passages, as it seems to answer."
-TOLD: Final = 0.6  # of a quotation's words: an answer that has so many tells it
+QUOTED_AFTER: Final = "The text after the language model's words is quoted from the passages, as it seems to answer."
+TOLD: Final = 0.6  # share of a quotation's words from which an answer states it already
 
 
 class DirectLlmGenerator(LlmGenerator):
-    """Asks the model only what the passages seem to answer. May be shared by threads."""
+    """Calls the model only if the passages seem to answer the question. May be shared by threads."""
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class DirectLlmGenerator(LlmGenerator):
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
-        """Yields what is selected and the text as it arrives; returns the answer and what its citations count.
+        """Yields the selection and the text as it arrives; returns the answer and the selection it cites.
 
-        A question in English that the passages do not seem to answer is refused as `DirectGenerator` refuses it, and
-        the model is not asked, unless ``quote_anyway``. Raises as `LlmGenerator.stream`.
+        A question in English that the passages do not seem to answer is refused as by `DirectGenerator`, without a call
+        of the model, unless ``quote_anyway`` is set. Raises as `LlmGenerator.stream`.
         """
         del search
         draft = yield from self._direct.draft(question, ranking)
@@ -70,7 +70,7 @@ class DirectLlmGenerator(LlmGenerator):
 
 
 def _with_evidence(answer: Answer, quotes: Sequence[AnswerSentence]) -> Answer:
-    """The answer and, after it, each quotation that it does not tell itself."""
+    """The answer, followed by each quotation that it does not state itself."""
     text, sentences = answer.text, list(answer.sentences)
     told = read(text).stems
     for quote in quotes:

@@ -1,1 +1,1 @@
-"""Fan-out questions: a question is taken apart, each part is retrieved and answered for, and the answers are joined."""
+"""Fan-out: splits a question into sub-questions, retrieves and answers for each, and joins the answers."""

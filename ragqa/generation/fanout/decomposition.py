@@ -1,7 +1,7 @@
-"""A question -> the questions it is made of, by rules for English: no model, nothing learnt. Pure.
+"""Splits a question into sub-questions by rules for English, without a model. Pure.
 
-Tried in this order, the first that applies wins: several questions in one, a comparison or list of names, a list of
-things, one preposition repeated ("for X and for Y"), and a second clause ("..., and in which year?").
+The rules are tried in this order, and the first that applies wins: several questions in one, a comparison or list of
+names, a list of things, one preposition repeated ("for X and for Y"), and a second clause ("..., and in which year?").
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from ragqa.generation.fanout.names import FUNCTION_WORDS, groups_of, names_in
 from ragqa.types import Span
 
-MIN_PART_WORDS = 2  # a shorter rest is no question
+MIN_PART_WORDS = 2  # a shorter part is no question
 MIN_LISTED = 3
 MAX_CHARS = 1_000  # a longer question is a pasted document, and is left whole
 MAX_THING_WORDS = 3
-MAX_MEMBER_WORDS = 14  # of the two that a question offers to choose from
+MAX_MEMBER_WORDS = 14  # of each of two alternatives that a question offers
 
 _WHO = r"(?:who|whom|whose|what|which|when|where|why|how)"
 _CUES = re.compile(
@@ -65,7 +65,7 @@ _LINK = re.compile(r"(?:\s*(?:[,:]|\b(?:out of|between|of the following|the|an?|
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuestion:
-    """A question that is part of another: why it is asked, in words, and the name it is about, where there is one."""
+    """A sub-question, with the reason for it in words and the name that it is about, if there is one."""
 
     text: str
     reason: str
@@ -73,9 +73,9 @@ class PlannedQuestion:
 
 
 def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
-    """At most ``most`` parts, two or more; none where the rules find nothing to take apart.
+    """At least two and at most ``most`` parts; none if the rules find nothing to split.
 
-    ``titles`` of passages that belong to the question are names as they stand: "Fun and Fancy Free" is then one.
+    ``titles`` of passages found for the question are treated as whole names, such as "Fun and Fancy Free".
     """
     text = " ".join(question.split())
     if len(text) > MAX_CHARS:
@@ -88,7 +88,7 @@ def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple
 
 
 def _several(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
-    """Questions that stand one after the other, each with its own mark."""
+    """Consecutive questions, each with its own question mark or after a semicolon."""
     pieces = [piece for sentence in _QUESTION_MARK.split(text) for piece in _SEMICOLON.split(sentence)]
     if len(pieces) < 2 or any(len(piece.split()) < MIN_PART_WORDS for piece in pieces):
         return []
@@ -107,13 +107,13 @@ def _named_members(text: str, titles: Sequence[str]) -> list[PlannedQuestion]:
 
 
 def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
-    """A question for each of three or more things in a row, or of two at the end: "…, gold or lead?"."""
+    """A question for each of three or more things in a list, or of two at the end: "…, gold or lead?"."""
     for row in _THINGS.finditer(text):
         pieces = [(match.start() + row.start(), match[0]) for match in re.finditer(r"[^,]+", row[0])]
         last = re.search(r"(?:^|\s)(?:and|or)\s+", pieces[-1][1])
         if not last:
             continue
-        if pieces[-1][1][: last.start()].strip():  # "x, y and z": the last comma holds two
+        if pieces[-1][1][: last.start()].strip():  # "x, y and z": two things follow the last comma
             at = pieces[-1][0]
             pieces[-1:] = [(at, pieces[-1][1][: last.start()]), (at + last.end(), pieces[-1][1][last.end() :])]
         else:
@@ -136,7 +136,7 @@ def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
 
 
 def _repeated(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
-    """A question for X and one for Y, where "What are the requirements for X and for Y?" is asked."""
+    """A question each for X and Y of "What are the requirements for X and for Y?"."""
     match = _REPEATED.search(text)
     if not match:
         return []
@@ -155,7 +155,7 @@ def _clauses(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
 
 
 def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -> list[PlannedQuestion]:
-    """The question with each member in place of all of them, or before what is left of the question."""
+    """The question with each member in place of all of them, or the member before the rest of the question."""
     before, after = text[: spans[0][0]], text[spans[-1][1] :]
     names = [member for _, _, member in spans]
     reason = f"one of {', '.join(names[:-1])} and {names[-1]}"
@@ -179,7 +179,7 @@ def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -
 
 
 def _with_context(pieces: Sequence[str], reason: str) -> list[PlannedQuestion]:
-    """The pieces as questions; one that points back, or names nothing, is told the names or words of the first."""
+    """The pieces as questions; one that refers back or has no name gets the names or words of the first piece."""
     parts = []
     for number, piece in enumerate(pieces):
         asked = re.sub(r"^and\s+", "", piece.strip(), flags=re.IGNORECASE)
@@ -201,7 +201,7 @@ def _without(text: str, group: Sequence[Span]) -> str:
 
 
 def _is_thing(member: str) -> bool:
-    """Whether this can be one of a list: a few words that mean something, with an article or "of" at most between."""
+    """Whether this can be a list member: a few content words, with only articles or "of" between."""
     words = [word for word in member.casefold().split() if word not in {"a", "an", "the", "of"}]
     return 1 <= len(words) <= MAX_THING_WORDS and not any(word in FUNCTION_WORDS for word in words)
 
@@ -217,7 +217,7 @@ def _trimmed(start: int, piece: str) -> tuple[int, int]:
 
 
 def _words_from_right(text: str, bounds: tuple[int, int], count: int) -> tuple[int, int]:
-    """The last ``count`` words: a list has no marked beginning, so its first member is as long as the middle ones."""
+    """The last ``count`` words: a list's beginning is not marked, so its first member gets the middle ones' length."""
     words = list(re.finditer(r"\S+", text[bounds[0] : bounds[1]]))[-count:]
     return (bounds[0] + words[0].start(), bounds[1]) if words else bounds
 
@@ -228,13 +228,13 @@ def _words_from_left(text: str, bounds: tuple[int, int], count: int) -> tuple[in
 
 
 def _lowered(text: str) -> str:
-    """With a small first letter where the first word is a function word, so that it may follow a colon."""
+    """The text with a lower-case first letter if its first word is a function word, so that it can follow a colon."""
     first = text.split(" ", 1)[0]
     return text[:1].lower() + text[1:] if first.casefold() in FUNCTION_WORDS else text
 
 
 def _tidy(text: str) -> str:
-    """Single spaces, none before a mark, one question mark at the end."""
+    """The text with single spaces, none before punctuation, and one question mark at the end."""
     text = re.sub(r"\s+([,;:?.])", r"\1", " ".join(text.split()))
     text = re.sub(r",\s*(?=[,:])", "", text).rstrip(" ,;.?")
     return f"{text[:1].upper()}{text[1:]}?"

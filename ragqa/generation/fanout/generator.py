@@ -1,4 +1,4 @@
-"""The fan-out without a language model: rules take the question apart, and each part is answered by quoting."""
+"""The fan-out without a language model: rules split the question, and each part is answered by quoting."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from ragqa.types.events.generation import GenerationEvent, SubQuestionsAsked, To
 from ragqa.types.events.pipeline import Selected
 from ragqa.types.streams import returned
 
-SENTENCES = 2  # quoted for a sub-question
+SENTENCES = 2  # quoted for each sub-question
 
 NOTHING_TO_TAKE_APART = (
-    "The rules found nothing to take apart in this question, and no name to follow in what it found: it is answered as "
-    "a whole."
+    "The rules found no parts in this question, and no name to follow in the passages found: it is answered as a whole."
 )
 _NOTHING_CONCLUDED = (
     "Quoted for {n} sub-question{s}, in their order; without a language model nothing is compared or concluded."
@@ -35,7 +34,7 @@ class FanOutGenerator:
     model = ""
 
     def __init__(self, answerer: Generator, config: GenerationConfig, filtering: FilteringConfig) -> None:
-        """``answerer`` answers each part from its own evidence; it asks no language model."""
+        """``answerer`` answers each part from its own evidence, without a language model."""
         self._answerer = answerer
         self._config = config
         self._filtering = filtering
@@ -43,9 +42,9 @@ class FanOutGenerator:
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
-        """Yields the sub-questions, the evidence of each, what is selected, their answers, then the joined answer.
+        """Yields the sub-questions, the evidence of each, the selection, their answers, then the joined answer.
 
-        Where there is nothing to take apart the question is answered as a whole. Raises what the answerer raises.
+        A question without parts is answered as a whole. Raises what the answerer raises.
         """
         tree = Tree(ranking, self._filtering)
         yield from searched_by_rules(question, tree, search, self._config.max_sub_questions)
@@ -64,7 +63,7 @@ class FanOutGenerator:
         return self._finished(answer, tree), selection
 
     def _answered(self, question: Question, evidence: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
-        """The answerer's answer; its tokens are not those of the whole question and stay here."""
+        """The answerer's answer; its tokens are not passed on, because they are not those of the whole answer."""
         yield Working(f"Answering: {question.text}")
         return returned(self._answerer.stream(question, evidence))
 
@@ -84,7 +83,7 @@ def fan_out_generator(
     config: GenerationConfig,
     filtering: FilteringConfig,
 ) -> FanOutGenerator:
-    """One that quotes the most relevant sentences of each sub-question's evidence, at most `SENTENCES`, verbatim."""
+    """A generator that quotes at most `SENTENCES` most relevant sentences of each sub-question's evidence, verbatim."""
     quoting = ConciseGenerator(obligations, encoder, verifier, replace(config, max_sentences=SENTENCES))
     return FanOutGenerator(quoting, config, filtering)
 
@@ -92,10 +91,10 @@ def fan_out_generator(
 def searched_by_rules(
     question: Question, tree: Tree, search: Search, most: int, note: str = ""
 ) -> Iterator[GenerationEvent]:
-    """Fills the tree with at most ``most`` sub-questions and their evidence; ``note`` says why rules had to do it.
+    """Fills the tree with at most ``most`` sub-questions and their evidence; ``note`` says why rules are used.
 
-    A question of several parts is taken apart; where none of the parts is about a name, and where there are no parts,
-    names that the best passages mention are followed to a second hop.
+    A question of several parts is split. If no part is about a name, or if there are no parts, names in the best
+    passages are followed to a second hop.
     """
     parts = parts_of(question.text, tree.ranking, most)
     if parts:

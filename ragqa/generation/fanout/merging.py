@@ -1,8 +1,9 @@
-"""What a question and its sub-questions found -> one ranking -> the passages an answer may be written from. Pure.
+"""Merges the rankings of a question and its sub-questions, and selects the passages for the answer. Pure.
 
-A passage's score is its relevance to the question plus the most that any one sub-question adds. A sub-question that is
-about a name adds `OWN` to passages with that title, and to others a share that falls off quickly with their relevance
-to it; one that was reached over a passage adds to the name's own passages alone, less for each passage further down.
+A passage's score is its relevance to the question plus the largest addition by any one sub-question. A sub-question
+about a name adds `OWN` to passages with that title, and to other passages a share that falls quickly with their
+relevance to it. A bridge, found through a passage, adds only to the name's own passages, and less if it was found
+further down.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from ragqa.types.events.generation import (
     TraceEvent,
 )
 
-# Of 81 settings around these either half of HotpotQA set a chose these for the other; eight neighbours were within .01.
-# FURTHER_OWN was chosen on the encyclopedia's 26 questions, where an article is several passages.
+# Of 81 settings around these, each half of HotpotQA set a chose these for the other half; eight neighbours were within
+# .01. FURTHER_OWN was chosen on the encyclopedia's 26 questions, where an article has several passages.
 OWN = 1.0  # for the best passage whose title is the name asked about
-FURTHER_OWN = 0.25  # of that for the second best passage with that title, a quarter again for each after it
-OTHER = 0.5  # at most, for another passage
+FURTHER_OWN = 0.25  # factor for each further passage with that title
+OTHER = 0.5  # the most for a passage with another title
 OTHER_POWER = 3
-BRIDGE = 0.8  # for the own passage of a name found in the best passage
-BRIDGE_DECAY = 0.85  # for each passage further down that it was found in
-LOOKED_AT = 10  # hits among which a name's own passage must be
-MAX_EVIDENCE = 2  # passages a sub-question keeps beyond what the question itself keeps
+BRIDGE = 0.8  # for the passage titled with a name found in the best passage
+BRIDGE_DECAY = 0.85  # factor for each passage further down in which the name was found
+LOOKED_AT = 10  # best hits, among which a name's own passage must be
+MAX_EVIDENCE = 2  # passages that each sub-question keeps
 
 
 @dataclass(frozen=True, slots=True)
 class RankedSubQuestion:
-    """A sub-question with its ranking; ``hop`` is the place, from 0, of the passage that a bridge was found in."""
+    """A sub-question with its ranking; ``hop`` is the rank, from 0, of the passage that a bridge was found in."""
 
     question: SubQuestion
     ranking: Ranking
@@ -57,9 +58,9 @@ class RankedSubQuestion:
 
 
 def own_passages(name: str, ranking: Ranking) -> frozenset[str]:
-    """The ids of the passages among the best ten whose title is this name: the corpus has something of its own on it.
+    """The ids of those of the best ten passages whose title is this name.
 
-    A qualifier in the title, as in "Nile (river)", is left out of the comparison.
+    A qualifier in the title, as in "Nile (river)", is ignored.
     """
     wanted = plain_name(name)
     return frozenset(
@@ -68,11 +69,11 @@ def own_passages(name: str, ranking: Ranking) -> frozenset[str]:
 
 
 def merge(ranking: Ranking, found: Sequence[RankedSubQuestion]) -> Ranking:
-    """The passages of the question's ranking and of its sub-questions' in one, best first.
+    """One ranking of the passages found by the question and its sub-questions, best first.
 
-    Each hit keeps the scores of the question's retrievers and says under ``reranking`` what the two parts of its score
-    are: the question's own, under the name of its ranking, and the sub-question's under the name of its kind, with the
-    rank there. Without sub-questions the ranking is what it was, in the same order.
+    Each hit keeps the scores of the question's retrievers. Its ``reranking`` holds the two parts of its score: the
+    question's, under the name of its ranking, and the sub-question's, under the name of its kind, with the rank there.
+    Without sub-questions the order does not change.
     """
     own = dict(zip((hit.passage.passage_id for hit in ranking.hits), _norms(ranking), strict=True))
     place = {hit.passage.passage_id: rank for rank, hit in enumerate(ranking.hits, start=1)}
@@ -101,10 +102,10 @@ def merge(ranking: Ranking, found: Sequence[RankedSubQuestion]) -> Ranking:
 
 
 def gather(ranking: Ranking, found: Sequence[RankedSubQuestion], filtering: FilteringConfig) -> Selection:
-    """The union of what the question keeps of its ranking and each sub-question of its own, in the merged order.
+    """The union of the passages kept for the question and for each sub-question, in the merged order.
 
-    Every kept passage says who found it; everything else was no evidence to any of them. Without sub-questions it is
-    what `select` keeps.
+    The reason of every kept passage names the questions that found it; all other passages are dropped as no evidence.
+    Without sub-questions this is the selection of `select`.
     """
     if not found:
         return select(ranking, filtering)
@@ -132,9 +133,9 @@ def gather(ranking: Ranking, found: Sequence[RankedSubQuestion], filtering: Filt
 
 
 def kept_by(found: RankedSubQuestion, filtering: FilteringConfig) -> tuple[tuple[int, ScoredPassage], ...]:
-    """The evidence of a sub-question, with the rank it has there: what the filter keeps, at most two passages.
+    """The evidence of a sub-question with its ranks: what the filter keeps, at most two passages.
 
-    A passage of the name's own comes before others.
+    Passages titled with the sub-question's name come first.
     """
     kept = [(candidate.rank, candidate.hit) for candidate in select(found.ranking, filtering).kept]
     own = own_passages(found.question.name, found.ranking) if found.question.name else frozenset()
@@ -145,7 +146,7 @@ def kept_by(found: RankedSubQuestion, filtering: FilteringConfig) -> tuple[tuple
 
 
 def _added(found: RankedSubQuestion) -> dict[str, ScorePart]:
-    """What this sub-question adds to each passage, by id."""
+    """The score that this sub-question adds to each passage, by id."""
     question = found.question
     own = own_passages(question.name, found.ranking) if question.name else frozenset()
     parts = {}
@@ -174,9 +175,9 @@ def _first_parts(ranking: Ranking) -> tuple[ScorePart, ...]:
 
 @dataclass(slots=True)
 class Node:
-    """A sub-question, what it found, the passages it may be answered from, and its answer once there is one.
+    """A sub-question with its ranking, the passages that it may be answered from, and its answer once there is one.
 
-    Citations of ``answer`` count ``evidence``.
+    Citations of ``answer`` number ``evidence``.
     """
 
     found: RankedSubQuestion
@@ -190,7 +191,7 @@ class Node:
 
 @dataclass(slots=True)
 class Tree:
-    """What one question came to so far. ``root`` is the answer from the question's own evidence, where asked for."""
+    """The state of one question. ``root`` is the answer from the question's own evidence, if it was requested."""
 
     ranking: Ranking
     filtering: FilteringConfig
@@ -198,7 +199,7 @@ class Tree:
     root: Answer | None = None
 
     def add(self, found: RankedSubQuestion) -> tuple[Node, EvidenceFound]:
-        """The node of this sub-question, and the event that tells of its evidence."""
+        """The node of this sub-question, and the event that reports its evidence."""
         hits = tuple((hit.passage.passage_id, hit.score) for hit in found.ranking.hits)
         evidence = tuple(hit.passage for _, hit in kept_by(found, self.filtering))
         node = Node(found, evidence)
@@ -214,11 +215,11 @@ class Tree:
 
     @property
     def own_evidence(self) -> tuple[Passage, ...]:
-        """What the question keeps of what it found by itself."""
+        """The passages that are kept for the question itself."""
         return gather(self.ranking, (), self.filtering).passages
 
     def answers(self) -> Iterator[tuple[int, Answer, tuple[Passage, ...]]]:
-        """Every answer that says something, the question's own first: its number, the answer, what it cites from."""
+        """Every answer as (number, answer, evidence that it cites), the question's own first."""
         if self.root is not None:
             yield 0, self.root, self.own_evidence
         for node in self.nodes:
@@ -249,7 +250,7 @@ class Tree:
 
 
 def answered(number: int, answer: Answer, evidence: Sequence[Passage]) -> SubQuestionAnswered:
-    """The event that tells of this answer, whose citations count ``evidence``."""
+    """The event that reports this answer, whose citations number ``evidence``."""
     cited = {number for sentence in answer.sentences for number in sentence.citations}
     ids = tuple(evidence[number - 1].passage_id for number in sorted(cited))
     note = "" if answer.finish_reason == "stop" and not answer.is_refusal else answer.note
@@ -257,7 +258,7 @@ def answered(number: int, answer: Answer, evidence: Sequence[Passage]) -> SubQue
 
 
 def found_in(trace: Sequence[TraceEvent]) -> tuple[RankedSubQuestion, ...]:
-    """Each sub-question that has its evidence, in the order it was asked; none where this is no fan-out."""
+    """The sub-questions that have evidence, in order; none if the trace is not of a fan-out."""
     questions = {
         one.number: one for event in trace if isinstance(event, SubQuestionsAsked) for one in event.sub_questions
     }
@@ -272,16 +273,16 @@ def found_in(trace: Sequence[TraceEvent]) -> tuple[RankedSubQuestion, ...]:
 
 
 def reselected(ranking: Ranking, trace: Sequence[TraceEvent], filtering: FilteringConfig) -> Selection:
-    """What these settings keep of the question's own ranking and of its sub-questions' evidence, where there is any.
+    """The selection by these settings from the question's ranking and its sub-questions' evidence.
 
-    Passages that were added for a direct answer are kept whatever the filter says.
+    Passages that were added for a direct answer are kept regardless of the filter.
     """
     added = {name for event in trace if isinstance(event, PassagesAdded) for name in event.passage_ids}
     return with_added(gather(ranking, found_in(trace), filtering), added)
 
 
 def with_passages(trace: Sequence[TraceEvent], passages: Mapping[str, Passage]) -> tuple[TraceEvent, ...]:
-    """The trace of a record as it was when it was written: evidence with its passages, which are given by id."""
+    """The trace of a record with its passages restored: ``passages`` are given by id."""
     return tuple(
         replace(event, passages=tuple(passages[passage_id] for passage_id, _ in event.hits))
         if isinstance(event, EvidenceFound)

@@ -26,17 +26,17 @@ from ragqa.types import Answer, Passage, PromptVersion, Question, Ranking, Selec
 from ragqa.types.events.generation import BestSoFar, CallsPlanned, GenerationEvent, SubQuestionsAsked, Working
 from ragqa.types.events.pipeline import Selected
 
-MAX_CHARS = 300  # of a sub-question; a longer one is no question
+MAX_CHARS = 300  # of a sub-question; a longer text is no question
 KEYS = ("sub_questions", "subquestions", "questions")
 
 _OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 
 
 def sub_questions_in(reply: str, known: Collection[str] = (), most: int = 30) -> tuple[str, ...] | None:
-    """The sub-questions of the last JSON object, or bare list, in the reply; None where there is no such thing.
+    """The sub-questions in the last JSON object, or bare list, of the reply; None if there is neither.
 
-    An empty tuple means that the model says there are none. Texts only, each on one line, without control characters,
-    each once, none that is among ``known`` (in the sense of `normal`), at most ``most``.
+    An empty tuple means that the model found none. Only strings count. Each is on one line, without control characters,
+    once, and not among ``known`` (compared by `normal`); at most ``most`` are returned.
     """
     found = next((value for _, value in reversed(list(_plans(reply)))), None)
     if found is None:
@@ -58,12 +58,12 @@ def without_plan(reply: str) -> str:
 
 
 def normal(text: str) -> str:
-    """What two questions that are the same have in common: the words in lower case."""
+    """The key by which questions are the same: their words in lower case."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _plans(reply: str) -> Iterator[tuple[str, list[object]]]:
-    """Each stretch of the reply that is a plan, with the list it holds, in order."""
+    """Each part of the reply that is a plan, with its list, in order."""
     whole = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if whole.startswith("["):
         value = _parsed(whole)
@@ -86,7 +86,7 @@ def _parsed(text: str) -> object:
     return value
 
 
-PLAN_AND_COMBINE = 2  # calls besides those for sub-questions
+PLAN_AND_COMBINE = 2  # calls in addition to those for sub-questions
 BAD_PLAN = "The model's plan could not be read, so the question was taken apart by rules."
 NO_BUDGET_TO_PLAN = "The budget leaves no call for a plan, so the question was taken apart by rules."
 NOTHING_TO_TAKE_APART = "The model found nothing to take apart in this question: it is answered as a whole."
@@ -104,7 +104,7 @@ class FanOutLlmGenerator:
         api_key: str | None = None,
         prompts: Path | None = None,
     ) -> None:
-        """Asks no server yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
+        """Sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
         self.config = config
         self.filtering = filtering
         self.plan_prompt = load_prompt("plan", prompts)
@@ -125,12 +125,12 @@ class FanOutLlmGenerator:
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
         """Yields the plan, each sub-question's evidence and answer, the joined answers so far, then the final answer.
 
-        At most ``max_sub_questions`` are asked, those that answers ask for included, and at most ``max_calls`` calls
-        made: the plan, an answer to each sub-question, and the combination. A plan that cannot be read is made by rules
-        instead. Where a call fails or the combination brings nothing, the joined answers are the answer, and the note
-        says so. Nothing is asked where nothing was found.
+        At most ``max_sub_questions`` are answered, including those that other answers raise. At most ``max_calls``
+        calls are made: the plan, an answer to each sub-question, and the combination. If the plan cannot be read, rules
+        make one. If a call fails or the combination is empty, the joined answers are the answer, and the note says so.
+        No call is made if no passage was kept.
 
-        Raises GenerationError where no call brought an answer.
+        Raises GenerationError if no call returned an answer.
         """
         work = _FanOutState(self, question, ranking, search)
         if not work.tree.own_evidence:
@@ -164,11 +164,11 @@ class _FanOutState:
         self._known = {normal(question.text)}
         self._prompts: list[PromptVersion] = []
         self._trouble: GenerationError | None = None
-        self._left_out = 0  # sub-questions beyond the most
+        self._left_out = 0  # sub-questions beyond the limit
 
     @property
     def _most(self) -> int:
-        """Sub-questions that settings and budget allow: each takes a call, the plan and the combination one each."""
+        """The number of sub-questions that settings and budget allow; each takes a call, as do plan and combination."""
         return max(0, min(self._config.max_sub_questions, self._config.max_calls - self._n_others))
 
     @property
@@ -191,7 +191,10 @@ class _FanOutState:
         )
 
     def plan(self) -> Iterator[GenerationEvent]:
-        """The tree's first level, by the model where its plan can be read, else by rules. Raises GenerationError."""
+        """Builds the tree's first level by the model's plan if it can be read, else by rules.
+
+        Raises GenerationError.
+        """
         if self._n_others < PLAN_AND_COMBINE:
             yield from searched_by_rules(self._question, self.tree, self._search, self._most, NO_BUDGET_TO_PLAN)
             return
@@ -213,7 +216,7 @@ class _FanOutState:
             yield from self._searched(texts[: self._most], 0, "part of the model's plan", note)
 
     def _searched(self, texts: Sequence[str], parent: int, reason: str, note: str = "") -> Iterator[GenerationEvent]:
-        """Asks these sub-questions, and finds the evidence of each."""
+        """Adds these sub-questions and searches for the evidence of each."""
         first = len(self.tree.nodes) + 1
         asked = [SubQuestion(n, text, parent, reason, _name(text)) for n, text in enumerate(texts, start=first)]
         self._known |= {normal(text) for text in texts}
@@ -223,7 +226,7 @@ class _FanOutState:
             yield self.tree.add(RankedSubQuestion(question, best_of(self._search(question.text))))[1]
 
     def answer_all(self) -> Iterator[GenerationEvent]:
-        """Asks for the answer to every sub-question, then to those that the answers ask for."""
+        """Requests the answer to every sub-question, then to those that the answers raise."""
         level = list(self.tree.nodes)
         for depth in range(1, self._config.depth + 1):
             asked = [self._asked(node) for node in level if node.evidence]
@@ -244,7 +247,7 @@ class _FanOutState:
             level = yield from self._deeper(sorted(further, key=lambda pair: pair[0]))
 
     def _deeper(self, further: Sequence[tuple[int, str]]) -> Stream[GenerationEvent, None, list[Node]]:
-        """The next level: what the answers asked for, within the limit of all; its nodes."""
+        """Adds the sub-questions that the answers raise, within the limit; returns their nodes."""
         before = len(self.tree.nodes)
         room = self._most - before
         distinct = {normal(text): (number, text) for number, text in reversed(further)}
@@ -277,7 +280,7 @@ class _FanOutState:
         return replace(self.tree.joined(empty, selection), prompts=tuple(self._prompts))
 
     def combine(self, selection: Selection) -> Stream[GenerationEvent, None, Answer]:
-        """The combined answer, streamed; the joined ones where there is trouble. Raises the trouble where none is."""
+        """The combined answer, streamed; the joined answers after an error. Raises the error if there are none."""
         joined = self._joined(selection)
         if self._trouble:
             return self._left_with(joined, self._trouble)
@@ -320,7 +323,7 @@ class _FanOutState:
 
 
 def _restated(reply: Reply) -> Reply:
-    """The reply without the sub-questions that it asks for."""
+    """The reply without the sub-questions that it raises."""
     text = without_plan(reply.raw)
     if text == reply.raw.strip():
         return reply
@@ -331,7 +334,7 @@ def _restated(reply: Reply) -> Reply:
 
 
 def _renumbered(answer: Answer, evidence: Sequence[Passage], number_of: dict[str, int]) -> Answer:
-    """The answer with its citations counting what is selected."""
+    """The answer with citations that number the selected passages."""
     sentences = tuple(
         replace(sentence, citations=tuple(number_of[evidence[n - 1].passage_id] for n in sentence.citations))
         for sentence in answer.sentences
@@ -340,6 +343,6 @@ def _renumbered(answer: Answer, evidence: Sequence[Passage], number_of: dict[str
 
 
 def _name(text: str) -> str:
-    """The name that a sub-question is about, where it holds just one."""
+    """The name that a sub-question is about, if it contains exactly one."""
     names = {span.text for span in names_in(text)}
     return names.pop() if len(names) == 1 else ""

@@ -1,4 +1,4 @@
-"""Names in English text: runs of capitalised words, quoted titles, and what stands joined by "and" or "or". Pure."""
+"""Finds names in English text: runs of capitalised words, quoted titles, and groups joined by "and" or "or". Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ known based besides
 """
 _CONNECTORS = frozenset(_CONNECTING.split())
 SMALL_WORDS = frozenset(_SMALL.split())
-FUNCTION_WORDS = SMALL_WORDS | frozenset(_BEGINNING.split())  # begin no name though they begin a sentence
+FUNCTION_WORDS = SMALL_WORDS | frozenset(_BEGINNING.split())  # never begin a name, even if capitalised
 _LINK = r"\s*(,|,?\s*(?:and|or|versus|vs\.?|&)(?:\s+(?:also|the|a|an|both))?)\s*(?:the\s+)?"
 _JOINED = re.compile(_LINK, re.IGNORECASE)
 _LAST = re.compile(r"and|or|versus|vs|&", re.IGNORECASE)
@@ -37,9 +37,9 @@ _QUALIFIER = re.compile(r"\s*\([^)]*\)\s*$")
 def names_in(text: str, known: Sequence[str] = ()) -> tuple[Span, ...]:
     """The names in reading order, without overlap: ``Bank of England``, ``K2``, ``"Party Never Ends"`` (no quotes).
 
-    A run of capitalised words, small connecting words between two of them included, that does not begin with a
-    function word ("Which", "The", at the start of a sentence). Each of ``known``, such as titles of passages, is one
-    name wherever it stands, whatever "and" or comma it holds.
+    A name is a run of capitalised words, with small connecting words between them, that does not begin with a function
+    word ("Which", "The", at the start of a sentence). Each of ``known``, such as titles of passages, is one name
+    wherever it occurs, even if it contains "and" or a comma.
     """
     whole = _known_in(text, known)
     names = list(whole)
@@ -66,7 +66,7 @@ def names_in(text: str, known: Sequence[str] = ()) -> tuple[Span, ...]:
 
 
 def groups_of(text: str, names: Sequence[Span]) -> tuple[tuple[Span, ...], ...]:
-    """The names that "and" or "or" joins, two or more in a group: ``A or B``, ``A, B and C``."""
+    """Groups of two or more names that are joined by "and" or "or": ``A or B``, ``A, B and C``."""
     groups: list[tuple[Span, ...]] = []
     chain: list[Span] = list(names[:1])
     is_whole = False  # whether the last link was an "and"
@@ -82,13 +82,13 @@ def groups_of(text: str, names: Sequence[Span]) -> tuple[tuple[Span, ...], ...]:
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: lower case, without quotes, a leading "the" and a qualifier: ``nile (river)``."""
+    """A name as it is compared: in lower case, without quotes, a leading "the" and a qualifier such as "(river)"."""
     bare = _QUALIFIER.sub("", name).casefold().strip(" \"'“”.,")
     return " ".join(bare.removeprefix("the ").split())
 
 
 def _known_in(text: str, known: Sequence[str]) -> list[Span]:
-    """Where these names stand as whole words, longer ones first."""
+    """Where these names occur as whole words, longer names first."""
     found: list[Span] = []
     for name in sorted({_QUALIFIER.sub("", name) for name in known if len(name) > 2}, key=lambda name: -len(name)):
         if not _is_capital(name) or name.casefold() in FUNCTION_WORDS:
@@ -100,7 +100,7 @@ def _known_in(text: str, known: Sequence[str]) -> list[Span]:
 
 
 def _name(text: str, run: Sequence[re.Match[str]]) -> list[Span]:
-    """The name that these tokens make, if any: no function word first, no connecting word last."""
+    """The name in these tokens, if any, without leading function words and trailing connecting words."""
     tokens = list(run)
     while tokens and tokens[0][0].casefold().rstrip(".") in FUNCTION_WORDS:
         tokens.pop(0)
@@ -122,7 +122,7 @@ def _is_capital(token: str) -> bool:
 
 
 def _is_abbreviation(token: str) -> bool:
-    """``J.``, ``U.S.``, ``St.``, ``Jr.``: a full stop that ends no sentence."""
+    """``J.``, ``U.S.``, ``St.``, ``Jr.``: a full stop that does not end a sentence."""
     return len(token) <= 3 or token.count(".") > 1
 
 

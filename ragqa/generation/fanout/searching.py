@@ -1,4 +1,4 @@
-"""The rule-based plan: taking a question apart, searching for each part, and following names to a second hop."""
+"""The rule-based plan: splitting a question, searching for each part, and following names to a second hop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragqa.generation.fanout.names import FUNCTION_WORDS, SMALL_WORDS, names_in,
 from ragqa.plugins.protocols import Search
 from ragqa.types import Passage, Ranking, SubQuestion
 
-MAX_NAMES = 12  # looked up for one passage; a longer list is an index, not a text
+MAX_NAMES = 12  # searched for one passage; a longer list is an index, not a text
 
 _WORD = re.compile(r"\w+")
 _DATE = re.compile(
@@ -34,9 +34,9 @@ def best_documents(ranking: Ranking, count: int) -> tuple[Passage, ...]:
 def bridges(question: str, passage: Passage) -> tuple[PlannedQuestion, ...]:
     """A question per name in the passage that is neither in the question nor the passage's own title.
 
-    It asks of the name what is left of the question once the words that the passage has are taken out:
-    "Party Never Ends is an album by the Romanian singer who studied at what college?" becomes "Inna: who studied at
-    what college?". At most 12, in reading order.
+    It asks the rest of the question, without the words that the passage has, about the name: "Party Never Ends is an
+    album by the Romanian singer who studied at what college?" becomes "Inna: who studied at what college?". At most 12,
+    in reading order.
     """
     asked = {word.casefold() for word in _WORD.findall(question)}
     title = plain_name(passage.title)
@@ -55,7 +55,7 @@ def bridges(question: str, passage: Passage) -> tuple[PlannedQuestion, ...]:
 
 
 def _rest(question: str, passage: Passage) -> str:
-    """The words of the question that the passage does not have, each with the function words right before it."""
+    """The words of the question that the passage lacks, each with the function words right before it."""
     known = {word.casefold() for word in _WORD.findall(f"{passage.title} {passage.text}")}
     kept: list[str] = []
     waiting: list[str] = []
@@ -70,13 +70,13 @@ def _rest(question: str, passage: Passage) -> str:
     return text[:1].lower() + text[1:] if kept and kept[0].casefold() in SMALL_WORDS else text
 
 
-FOUND = 20  # hits of a sub-question that are looked at
+FOUND = 20  # hits of a sub-question that are used
 HOP_PASSAGES = 2  # the question's best documents whose names are followed
-MAX_BRIDGES = 3  # second-hop questions asked; more change nothing on HotpotQA set a
+MAX_BRIDGES = 3  # second-hop questions; more change nothing on HotpotQA set a
 
 
 def parts_of(question: str, ranking: Ranking, most: int) -> tuple[PlannedQuestion, ...]:
-    """The parts that the rules find, with titles of the ten best passages as names that are whole."""
+    """The parts that the rules find, with the titles of the ten best passages as whole names."""
     titles = sorted({hit.passage.title for hit in ranking.hits[:10] if hit.passage.title})
     return decompose(question, most, titles)
 
@@ -84,7 +84,7 @@ def parts_of(question: str, ranking: Ranking, most: int) -> tuple[PlannedQuestio
 def search_parts(
     parts: Sequence[PlannedQuestion], search: Search, first: int = 1, parent: int = 0
 ) -> Iterator[RankedSubQuestion]:
-    """Each part as a sub-question, numbered from ``first``, with what it found."""
+    """Each part as a sub-question, numbered from ``first``, with its ranking."""
     for number, part in enumerate(parts, start=first):
         yield RankedSubQuestion(
             SubQuestion(number, part.text, parent, part.reason, part.name), best_of(search(part.text))
@@ -102,10 +102,10 @@ class _Bridge:
 def second_hop(
     question: str, ranking: Ranking, search: Search, most: int, first: int = 1
 ) -> tuple[RankedSubQuestion, ...]:
-    """The names in the best passages that the corpus has a passage of its own on, each asked what is left to ask.
+    """Bridges: sub-questions on names in the best passages for which the corpus has a passage of its own.
 
-    At most ``most`` and `MAX_BRIDGES`: those first whose own passage is the more relevant to the question, ties and
-    passages that the question did not find in the order the names were met.
+    At most ``most`` and at most `MAX_BRIDGES`. Names whose own passage ranks higher for the question come first; ties,
+    and passages that the question did not find, keep the order of the names.
     """
     place = {hit.passage.passage_id: rank for rank, hit in enumerate(ranking.hits)}
     met: dict[str, _Bridge] = {}

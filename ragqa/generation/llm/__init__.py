@@ -1,1 +1,1 @@
-"""A language model behind the OpenAI protocol: client, reply, retry, and the writer that uses it."""
+"""A language model behind the OpenAI protocol: client, reply, retry, and the generator that uses it."""

@@ -1,7 +1,7 @@
-"""What a server may send a client of `httpx2`: so many bytes, none packed, in so many seconds, until nobody waits.
+"""Limits on a server's replies to an `httpx2` client: size, time and no compression; cut off when nobody waits.
 
-A packed body of 3 MB unpacks to gigabytes before anybody sees a byte of it, and a server that sends one byte every few
-seconds is never silent for long enough to be given up. Importing this takes a tenth of a second.
+A compressed body of 3 MB may expand to gigabytes before the client sees a byte of it, and a server that sends one byte
+every few seconds never triggers the time-out. Importing this takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Final
 import httpx2
 
 _stopped: ContextVar[threading.Event | None] = ContextVar("ragqa_http_stopped", default=None)
-MAX_EVENT_BYTES: Final = 2**19  # of a line of a stream: parsing 8 MB of choices takes a minute and 200 MB
-MAX_PLAIN_BYTES: Final = 2**22  # of what is no stream: a list of models, an error
-_POLL_SECONDS: Final = 0.5  # how long a connection outlives who waited for it
+MAX_EVENT_BYTES: Final = 2**19  # of a line of a stream: parsing 8 MB of choices takes a minute and 200 MB of memory
+MAX_PLAIN_BYTES: Final = 2**22  # of a reply that is no stream: a list of models, an error
+_POLL_SECONDS: Final = 0.5  # how long a connection stays open after the caller has stopped waiting
 
 
 @contextmanager
 def until(stopped: threading.Event) -> Iterator[None]:
-    """The replies to what this thread asks within are cut off when the event is set."""
+    """Within this context, replies to this thread's requests are cut off when the event is set."""
     token = _stopped.set(stopped)
     try:
         yield
@@ -33,7 +33,7 @@ def until(stopped: threading.Event) -> Iterator[None]:
 
 
 def bounds(max_bytes: int, max_seconds: float) -> dict[str, Any]:
-    """Arguments of a client: no reply of more than this, none that is packed, none of another address."""
+    """Client arguments that refuse replies beyond these limits, compressed replies and redirects."""
 
     def bound(response: httpx2.Response) -> None:
         packed = response.headers.get("content-encoding", "identity").strip().lower()
@@ -51,7 +51,7 @@ def _unpacked(request: httpx2.Request) -> None:
 
 
 class _Bounded(httpx2.SyncByteStream):
-    """The bytes of a reply; ends it by an exception where there are too many, or they come for too long."""
+    """The bytes of a reply; raises ReadError if there are too many of them or if they take too long."""
 
     def __init__(self, response: httpx2.Response, max_bytes: int, max_seconds: float) -> None:
         self._stream: Any = response.stream
@@ -66,7 +66,7 @@ class _Bounded(httpx2.SyncByteStream):
     def _watch(self, stopped: threading.Event, network: Any) -> None:  # noqa: ANN401 - of httpcore
         while not self._closed.wait(_POLL_SECONDS):
             if stopped.is_set():
-                with suppress(OSError, AttributeError):  # who reads from it hears of it at once
+                with suppress(OSError, AttributeError):  # the reader notices at once
                     network.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
                 return
 

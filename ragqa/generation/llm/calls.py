@@ -1,4 +1,4 @@
-"""The completions of one answer: counted against a budget, a few of them under way at the same time."""
+"""Runs the completions of one answer, a few at a time, and counts them against a budget."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from ragqa.settings.config import GenerationConfig
 from ragqa.types import Usage
 from ragqa.types.events.generation import Token, Working
 
-PIECES_SECONDS = 0.05  # how often what a streamed call wrote is passed on
+PIECES_SECONDS = 0.05  # how often new text of a streamed call is passed on
 HEARTBEAT_SECONDS = 0.25  # how long a reader waits after pressing Stop
-SILENT_SECONDS = 1.0  # likewise, while one call alone is waited for
-CHARS_PER_TOKEN = 4  # of English under the usual tokenizers, about
-LONGEST_TOKEN = 8  # characters; a server that does not heed max_tokens is stopped at so many per token
+SILENT_SECONDS = 1.0  # the same, while waiting for a single call
+CHARS_PER_TOKEN = 4  # roughly, for English with the usual tokenizers
+LONGEST_TOKEN = 8  # characters; a server that ignores max_tokens is stopped at this many per token
 
 
 def tokens_in(n_chars: int) -> int:
-    """About how many tokens so many characters are."""
+    """The approximate number of tokens in this many characters."""
     return -(-n_chars // CHARS_PER_TOKEN)
 
 
 def _phase(phase: str, *replies: Reply) -> str:
-    """The phase, and what a local model does for the call that was asked first."""
+    """The phase, with the progress of the first call for which a local model reports any."""
     progress = next((reply.progress for reply in replies if reply.progress), "")
     return f"{phase}; {progress[:1].lower()}{progress[1:]}" if progress else phase
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One completion to ask for. ``temperature`` None: the configured one."""
+    """One completion to request; ``temperature`` None stands for the configured one."""
 
     prompt: Prompt
     temperature: float | None = None
@@ -48,7 +48,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """What became of ``calls[index]``: the reply, whole or broken off, or why there is none."""
+    """The outcome of ``calls[index]``: the reply, complete or broken off, or the error."""
 
     index: int
     reply: Reply
@@ -56,9 +56,9 @@ class CallResult:
 
 
 def in_thread(write: Callable[[], Iterator[str]], stopped: threading.Event) -> Stream[str | None, None, None]:
-    """The pieces as they come, and None each second without one, so that who reads can stop.
+    """Yields the pieces as they come, and None each second without one, so that the reader can stop.
 
-    ``write`` is called in a thread of its own. Closing this sets ``stopped``, by which the writing ends.
+    ``write`` is called in a thread of its own. Closing this generator sets ``stopped``, which ends the writing.
     """
     done: SimpleQueue[str | BaseException | None] = SimpleQueue()
 
@@ -92,8 +92,8 @@ def in_thread(write: Callable[[], Iterator[str]], stopped: threading.Event) -> S
 class Calls:
     """Counts and runs the calls of one answer. Belongs to one thread.
 
-    A call counts when it is made, whatever becomes of it; what the client asks again after 429, 5xx or no connection
-    is the same call.
+    A call counts when it is made, whatever its outcome; the client's retries after 429, 5xx or a failed connection
+    belong to the same call.
     """
 
     def __init__(self, client: ChatClient, config: GenerationConfig) -> None:
@@ -109,10 +109,10 @@ class Calls:
         return self._config.max_calls - self.made
 
     def run(self, calls: Sequence[Call], phase: str) -> Iterator[CallResult | Working]:
-        """The outcome of each call as it comes, in any order; in between `Working` every quarter of a second.
+        """Yields the outcome of each call as it arrives, in any order, and `Working` every quarter of a second.
 
-        The first `left` calls are made, in order, ``parallel_calls`` at a time. After one that brought nothing but an
-        error no further one is begun: the client has tried again already. Closing this ends those under way.
+        The first `left` calls are made, in order, ``parallel_calls`` at a time. After an error no further call is
+        started, because the client has retried already. Closing this generator ends the running calls.
         """
         waiting = deque(enumerate(calls[: self.left]))
         under_way: dict[int, Reply] = {}
@@ -143,9 +143,9 @@ class Calls:
             stopped.set()
 
     def stream(self, call: Call, phase: str) -> Stream[Token | Working, None, CallResult]:
-        """One call, whatever is left of the budget: its text as it arrives, and its outcome at the end.
+        """Makes one call regardless of the budget: yields its text as it arrives and returns its outcome.
 
-        While the server is silent `Working` every quarter of a second. Closing this ends the call.
+        While the server is silent, it yields `Working` every quarter of a second. Closing this generator ends the call.
         """
         stopped = threading.Event()
         reply = Reply(LONGEST_TOKEN * self._config.max_tokens, stopped)
@@ -183,12 +183,12 @@ class Calls:
                     for _ in pieces:
                         if reply.stopped.is_set():
                             break
-            except BaseException as caught:  # whatever it is, the thread that waits must hear of it
+            except BaseException as caught:  # of any kind: the waiting thread must learn of it
                 error = caught
             done.put((index, error))
 
-        run = copy_context().run  # the thread remembers the replies that this one does
-        # A daemon: one that waits for a silent server until its time is up must not keep the process alive.
+        run = copy_context().run  # so that the thread sees the reply cache of this context
+        # A daemon, so that a thread that waits for a silent server does not keep the process alive.
         threading.Thread(target=run, args=(work,), name=f"ragqa-call-{index}", daemon=True).start()
 
     def _count(self, reply: Reply) -> None:

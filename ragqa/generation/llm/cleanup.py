@@ -1,7 +1,8 @@
-"""What a small language model writes that is no answer, taken out of its reply. Pure: text in, text out.
+"""Clean-up: removes text that is no answer from a small language model's reply. Pure: text in, text out.
 
 Such models repeat themselves until they are stopped, copy the frames and rules they were sent, begin with a remark
-about the task, and wrap an answer in code or JSON. ``Answer.raw`` keeps all of it; what was taken out is said in words.
+about the task, and wrap an answer in code or JSON. ``Answer.raw`` keeps the whole reply; a note describes what was
+removed.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, Final
 from ragqa.generation.answers import without
 from ragqa.types import Answer, AnswerSentence
 
-COPIED_WORDS: Final = 7  # words in a row that stand in the instructions: from so many a sentence is copied from them
-ASKED_AGAIN: Final = 0.8  # share of a question's words, in an answer, that the question asked has: it is no answer
-SILENCE: Final = " the corpus does not say "  # what the prompts want written of what nothing answers, as `_words`
-FRAMES: Final = 2  # an opening and a closing one
-REPEATED_WORDS: Final = 5  # of a line that may not come again
-LOOKED_BACK: Final = 2_000  # characters in which a repetition is looked for
-REPEATED_CHARS: Final = 80  # so many, as they end the text, ...
-REPEATS: Final = 4  # ... found so many times: the model goes round in circles
+COPIED_WORDS: Final = 7  # words in a row from the instructions that make a sentence a copy of them
+ASKED_AGAIN: Final = 0.8  # share of words from the question that makes a question in the answer an echo of it
+SILENCE: Final = " the corpus does not say "  # the sentence that the prompts require for unanswered parts, as `_words`
+FRAMES: Final = 2  # tags: an opening and a closing one
+REPEATED_WORDS: Final = 5  # a line of at least this many words may not be repeated
+LOOKED_BACK: Final = 2_000  # characters searched for a repetition
+REPEATED_CHARS: Final = 80  # if this many characters at the end of the text ...
+REPEATS: Final = 4  # ... occur this often, the model is repeating itself
 
 _FRAME: Final = re.compile(
     r"</?(?:passage|question|answer)(?:-[0-9a-f]{4,16}|-\{code\})?(?:\s+number=\"?\d*\"?)?\s*/?>"
@@ -50,14 +51,14 @@ _WORDS: Final = re.compile(r"[^\W_]+")
 
 
 class Repetition:
-    """Watches a text as it grows for a passage that comes again and again."""
+    """Detects a stretch of text that is repeated again and again as the text grows."""
 
     def __init__(self) -> None:
         self._tail = ""
         self._unread = 0
 
     def add(self, text: str) -> bool:
-        """Whether the text, with this at its end, goes round in circles."""
+        """Appends text; returns whether the whole now ends in repetitions."""
         self._tail = (self._tail + text)[-LOOKED_BACK:]
         self._unread += len(text)
         if self._unread < REPEATED_CHARS:
@@ -67,7 +68,7 @@ class Repetition:
 
 
 def unwrapped(raw: str, prompt: str = "") -> str:
-    """The reply without frames, fences, a label, lines of ``prompt`` and repeated ones; what JSON wraps, out of it."""
+    """The reply without frames, fences, label, lines of ``prompt``, repeated lines and a JSON wrapper."""
     lines = {_words(line) for line in prompt.splitlines()}
     bare = _TASK.sub("", _LEAD.sub("", _FENCE.sub("", _FRAME.sub("", raw))))
     kept: list[str] = []
@@ -89,22 +90,22 @@ def unwrapped(raw: str, prompt: str = "") -> str:
 
 
 def is_prompt(raw: str) -> bool:
-    """Whether the reply gives back passages in the frames they were sent in."""
+    """Whether the reply repeats passages in the frames they were sent in."""
     return len(_FRAME.findall(raw)) >= FRAMES
 
 
 def told_in(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What these messages say that is no answer: the instructions, and where each passage comes from."""
+    """The text of these messages that an answer must not repeat: the instructions and the passages' source lines."""
     sources = [line for each in messages[1:] for line in each["content"].splitlines() if line.startswith("Source: ")]
     return "\n".join([messages[0]["content"], *sources])
 
 
 def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[Answer, str]:
-    """The answer without sentences that repeat it, its instructions or the question, and what is to be said of that.
+    """The answer without sentences that repeat it, the instructions or the question, and a note on them.
 
-    ``raw`` stays as it was written. What a repeated sentence cites goes to the first one that says the same. An answer
-    of nothing else loses every sentence. That the corpus is silent is left out where something else is said: it is of
-    a part then, and becomes words of the note.
+    ``raw`` does not change. The citations of a repeated sentence move to its first occurrence. An answer made only of
+    echoes loses every sentence. The sentence that the corpus does not say is removed if the answer says anything else:
+    it then concerns a part of the question, and the note says so.
     """
     instruction_words, asked = _words(instructions), _words(question)
     rules = _words("\n".join(line for line in instructions.splitlines() if not line.startswith("Source: ")))
@@ -127,16 +128,16 @@ def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[An
         else:
             first[words] = index
     if not first and silent:
-        silent.remove(min(silent))  # nothing else is said: it stays
+        silent.remove(min(silent))  # the answer says nothing else, so it stays
     if not (echoed or again or silent):
         return answer, ""
     kept = without(replace(answer, sentences=tuple(sentences)), echoed | again | silent)
-    of_part = "Of a part the model says that the corpus does not answer it." if first and silent else ""
+    of_part = "The model says that the corpus does not answer a part of the question." if first and silent else ""
     return replace(kept, raw=answer.raw), " ".join(filter(None, (of_part, _said(len(echoed), len(again)))))
 
 
 def without_unfinished(answer: Answer) -> tuple[Answer, str]:
-    """The answer without a last sentence that was cut off ("Gold weighs about 1"), where it is not the only one."""
+    """The answer without a last sentence that was cut off ("Gold weighs about 1"), unless it is the only one."""
     if len(answer.sentences) < 2 or _WHOLE.search(answer.sentences[-1].text):
         return answer, ""
     kept = without(answer, {len(answer.sentences) - 1})
@@ -149,14 +150,14 @@ def _words(text: str) -> str:
 
 
 def _has_run_of(words: str, rules: str, asked: str) -> bool:
-    """Whether so many words in a row are those of the rules, and not of the question."""
+    """Whether `COPIED_WORDS` words in a row come from the rules and not from the question."""
     each = words.split()
     runs = (f" {' '.join(each[at : at + COPIED_WORDS])} " for at in range(len(each) - COPIED_WORDS + 1))
     return any(run in rules and run not in asked for run in runs)
 
 
 def _is_asked(sentence: AnswerSentence, words: str, asked: str) -> bool:
-    """Whether it is a question, nearly in the words of the one that was asked."""
+    """Whether it is a question in nearly the same words as the one asked."""
     known = set(asked.split())
     each = words.split()
     return sentence.text.rstrip().endswith("?") and sum(word in known for word in each) >= ASKED_AGAIN * len(each)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import openai
     from openai.types.chat import ChatCompletionChunk
 
-MAX_DETAIL_CHARS = 301  # of a server's own words
+MAX_DETAIL_CHARS = 301  # of a server's message
 
 _INSTEAD = "or choose a generator without a language model"
 _NEXT_STEP = {
@@ -55,7 +55,7 @@ class Server:
     timeout_seconds: float
     n_tries: int
     is_local: bool = False
-    password: str = field(default="", repr=False)  # of the login in its address, to be cut out of what it says
+    password: str = field(default="", repr=False)  # of the login in its address, to be redacted in its messages
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class Server:
         return f"{parts.hostname}{port}"
 
     def explained(self, error: Exception, key: str) -> GenerationError:
-        """This exception of the client as ours; strips the key from the exception's own texts, so it may be chained."""
+        """Translates the client's exception into ours; redacts the key in it, so that it may be chained."""
         import openai
 
         detail = redacted(_detail(error), key, self.password)
@@ -102,7 +102,7 @@ class Server:
 
 
 def _detail(error: BaseException) -> str:
-    """What the server, or failing that the connection, said."""
+    """The message of the server, or else of the connection."""
     body = getattr(error, "body", None)
     if isinstance(body, dict) and isinstance(body.get("message"), str):
         return str(body["message"])
@@ -112,7 +112,7 @@ def _detail(error: BaseException) -> str:
 
 
 def _scrub(error: BaseException | None, *secrets: str) -> None:
-    """Takes the secrets out of the texts of this exception and of those behind it, in place."""
+    """Redacts the secrets in the texts of this exception and of its causes, in place."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -123,22 +123,22 @@ def _scrub(error: BaseException | None, *secrets: str) -> None:
         error = error.__cause__ or error.__context__
 
 
-_CHECK_SECONDS = 3.0  # for the list of models; a server that takes longer is asked without
+_CHECK_SECONDS = 3.0  # for the list of models; a slower server is called without the check
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MAX_REPLY_BYTES = 24 * 2**20  # 32,768 tokens, the highest setting, in chunks of 350 bytes are half of it
-MAX_REPLY_SECONDS = 1_800.0  # of a whole reply; what a server sends drop by drop is given up then
+MAX_REPLY_SECONDS = 1_800.0  # of a whole reply, so that a server that trickles is given up
 CONNECT_TIMEOUT_SECONDS = 10.0  # a running server accepts a connection at once, however long it then takes to answer
 
 logger = logging.getLogger(__name__)
 
 
 class ChatClient:
-    """Asks one model, as the settings say. The key goes nowhere but into the request's header. Share it by threads."""
+    """Calls one model as configured. The key is sent only in the request's header. May be shared by threads."""
 
     def __init__(self, config: GenerationConfig, api_key: str | None = None) -> None:
-        """Asks no server yet. Raises ConfigError for a base URL or key that cannot work, ModelError for a local model.
+        """Sends no request yet. Raises ConfigError for an unusable base URL or key, ModelError for a local model.
 
-        ``api_key`` may be empty for a server that wants none.
+        ``api_key`` may be empty for a server that needs none.
         """
         self._local = Local(config.local_model) if config.local_model else None
         self._config = config = replace(config, model=self._local.name) if self._local else config
@@ -156,7 +156,7 @@ class ChatClient:
         self._client = self._connected(base_url, self._key)
 
     def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
-        import openai  # takes most of a second: only those who ask a language model pay for it
+        import openai  # takes most of a second, so it is imported only when a model is called
 
         from ragqa.generation.llm.bounded import bounds
 
@@ -164,7 +164,7 @@ class ChatClient:
         options = bounds(MAX_REPLY_BYTES, MAX_REPLY_SECONDS)
         if is_local:
             options["trust_env"] = False  # past any proxy
-        if parts.username:  # in the address the login would stand in the log of every request
+        if parts.username:  # a login in the address would be logged with every request
             options["auth"] = (unquote(parts.username), unquote(parts.password or ""))
         connections = openai.DefaultHttpxClient(**options)
         client = openai.OpenAI(
@@ -176,12 +176,12 @@ class ChatClient:
             max_retries=0,  # `with_retries` does
             http_client=connections,
         )
-        weakref.finalize(client, connections.close)  # openai closes none but its own
+        weakref.finalize(client, connections.close)  # openai closes only clients that it created
         return client
 
     @property
     def model(self) -> str:
-        """The model that answered last, as its server called it; before that the configured name."""
+        """The name that the server last reported for its model; before that the configured name."""
         return self._reported or self._config.model
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ class ChatClient:
         self._client.close()
 
     def models(self) -> tuple[str, ...]:
-        """The names of the models that the server offers, sorted; none where it lists none.
+        """The names of the models that the server lists, sorted; possibly none.
 
         Raises GenerationError as `write` does, before any text.
         """
@@ -201,14 +201,14 @@ class ChatClient:
     def write(
         self, messages: Sequence[Message], reply: Reply, *, temperature: float | None = None, seed: int | None = None
     ) -> Pieces[str, None, None]:
-        """Yields the text as it arrives and collects everything in ``reply``; temperature None: the configured one.
+        """Yields the text as it arrives and collects everything in ``reply``; temperature None is the configured one.
 
-        An empty piece means that ``reply.progress`` says something new: a local model waits for its turn, is loaded
-        and reads the prompt before it writes.
+        An empty piece means that ``reply.progress`` has changed: a local model waits for its turn, is loaded and reads
+        the prompt before it writes.
 
-        A stream that breaks after some text ends here and says so in ``reply.broke``; before any text it raises
-        RateLimitedError, TimedOutError, RefusedError or, for anything else, GenerationError. A reply that
-        `ragqa.generation.llm.reply_cache` holds is not asked for again.
+        A stream that breaks after some text ends, and ``reply.broke`` says why. One that breaks before any text raises
+        RateLimitedError, TimedOutError, RefusedError or, for any other reason, GenerationError. A reply in the
+        `ragqa.generation.llm.reply_cache` is not requested again.
         """
         cache = reply_cache()
         key = request_key(messages, self._config.temperature if temperature is None else temperature, seed)
@@ -267,7 +267,7 @@ class ChatClient:
             raise asked.explained(ValueError("a stream without any text, broken off or never begun"))
 
     def _check_listed(self, asked: _Asked) -> None:
-        """Raises RefusedError where the server lists its models and not this one. A server that lists none is asked."""
+        """Raises RefusedError if the server lists models, but not this one. A server without a list passes."""
         if self._is_listed:
             return
         try:
@@ -277,7 +277,7 @@ class ChatClient:
             logger.debug("no list of models: %s", type(error).__name__)
             listed = []
         name = self._config.model
-        if listed and not {name, f"{name}:latest"} & set(listed):  # Ollama's way of naming a model without its tag
+        if listed and not {name, f"{name}:latest"} & set(listed):  # Ollama lists a model without a tag as "NAME:latest"
             shown = redacted(", ".join(listed[:20]) + (" …" if len(listed) > 20 else ""), self._key)
             msg = (
                 f"expected a model that the server at {asked.server.name} lists ({shown}), found {name!r}; name one of "
@@ -289,7 +289,7 @@ class ChatClient:
     def _open(
         self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
     ) -> openai.Stream[ChatCompletionChunk]:
-        """The stream of chunks; notes the optional parameters that the server made us leave out."""
+        """The stream of chunks; ``reply.left_out`` collects optional parameters that the server rejected."""
         from ragqa.generation.llm.bounded import until
 
         options: dict[str, Any] = {
@@ -309,7 +309,7 @@ class ChatClient:
             try:
                 with until(reply.stopped):
                     response = with_retries(partial(create, **options), asked.server.n_tries, reply.stopped)
-            except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+            except Exception as error:  # a server can make the client raise anything
                 unsupported = _unsupported(error, options)
                 if unsupported is None:
                     raise asked.explained(error) from error
@@ -330,7 +330,7 @@ class ChatClient:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Who is asked this time: the server of the settings, or the local model as it runs now."""
+    """The server of one call: the configured one, or the local model as it runs now."""
 
     client: openai.OpenAI
     server: Server
@@ -338,7 +338,7 @@ class _Asked:
     turn: ModelLease | None = None
 
     def explained(self, error: Exception) -> GenerationError:
-        """As `Server.explained`; where the local model's process has ended, that is the reason."""
+        """As `Server.explained`; if the local model's process has ended, that is the reason."""
         explained = self.server.explained(error, self.key)
         why = self.turn.why_gone() if self.turn else ""
         if not why:
@@ -350,7 +350,7 @@ class _Asked:
 
 
 def _progress(chunk: ChatCompletionChunk) -> str:
-    """How far a llama.cpp server is with reading the prompt, in words; empty where the chunk does not say."""
+    """A llama.cpp server's progress in reading the prompt, in words; empty if the chunk does not report it."""
     progress = getattr(chunk, "prompt_progress", None)
     if not isinstance(progress, dict):
         return ""
@@ -363,7 +363,7 @@ def _progress(chunk: ChatCompletionChunk) -> str:
 
 
 def _unsupported(error: Exception, options: dict[str, Any]) -> str | None:
-    """The optional parameter that a refusal (400 or 422) names, None where it names none of these."""
+    """The optional parameter that a rejection (400 or 422) names; None if it names none of these."""
     import openai
 
     if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):

@@ -1,4 +1,4 @@
-"""An answer written by a language model in one call, streamed as it is written: from passages, or from obligations."""
+"""An answer by a language model in one call, streamed as it is written: from passages, or from obligations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PAUSING = "Waiting for more words, writing the answer"
 
 
 class LlmGenerator:
-    """Sends the kept passages as quoted data, streams the answer and verifies what it cites.
+    """Sends the kept passages as quoted data, streams the answer and verifies its citations.
 
-    The key comes as an argument and goes nowhere but into the request's header. May be shared by threads.
+    The key is an argument and is sent only in the request's header. May be shared by threads.
     """
 
     name = "LLM"
     prompt_name = "answer"
 
     def __init__(self, config: GenerationConfig, api_key: str | None = None, prompts: Path | None = None) -> None:
-        """A generator for this model; asks no server yet. Raises ConfigError as `ChatClient` and `load_prompt` do.
+        """A generator for this model; sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do.
 
-        ``prompts`` is a folder whose files take the place of ours.
+        ``prompts`` is a folder whose files replace ours.
         """
         self._config = config
         self._prompt = load_prompt(self.prompt_name, prompts)
@@ -52,11 +52,11 @@ class LlmGenerator:
         self._client.close()
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token | Working, None, Answer]:
-        """Yields the text as it arrives, returns the answer with the citations that hold.
+        """Yields the text as it arrives, returns the answer with the valid citations.
 
-        Nothing is asked where no passage was kept. A stream that breaks after some text leaves an answer with finish
-        reason ``"interrupted"``; before any text it raises RateLimitedError, TimedOutError, RefusedError or, for
-        anything else, GenerationError.
+        The model is not called if no passage was kept. A stream that breaks after some text gives an answer with finish
+        reason ``"interrupted"``. One that breaks before any text raises RateLimitedError, TimedOutError, RefusedError
+        or, for any other reason, GenerationError.
         """
         if not passages:
             return nothing_kept(self.name, self.model)
@@ -71,7 +71,7 @@ class LlmGenerator:
         return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
 
     def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
-        """What is sent in place of the passages."""
+        """The passages as they are sent."""
         return passages
 
 
@@ -87,7 +87,7 @@ class ObligationsGenerator(LlmGenerator):
     def __init__(
         self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
     ) -> None:
-        """As `LlmGenerator`; ``verifier`` finds the obligations, and its ScoringError comes out of `stream`."""
+        """As `LlmGenerator`; ``verifier`` finds the obligations, and `stream` raises its ScoringError."""
         super().__init__(config, api_key, prompts)
         self._verifier = verifier
 

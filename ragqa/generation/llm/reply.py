@@ -1,4 +1,4 @@
-"""What a language model's stream has said so far, and the answer it amounts to in the end. Knows no server."""
+"""Collects a language model's stream and turns it into an answer. Independent of any server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ThinkingFilter:
     """Passes an answer on piece by piece, without a block of thoughts at its very beginning.
 
     Some servers send a reasoning model's thoughts in the same text as the answer. Only a block that opens the text is
-    taken out; the same words later on are the answer's own. Holds back at most the characters it cannot yet judge.
+    removed; the same tags later on belong to the answer. It holds back only characters that it cannot judge yet.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class ThinkingFilter:
         self.has_thoughts = False
 
     def feed(self, piece: str) -> str:
-        """What of the text so far may be shown now; empty while the model thinks."""
+        """The part of the text that may be shown now; empty while the model thinks."""
         if self._passing:
             return piece
         self._held += piece
@@ -52,7 +52,7 @@ class ThinkingFilter:
         return ""
 
     def finish(self) -> str:
-        """What was still held back when the text ended: a beginning that only looked like a tag, never thoughts."""
+        """Text still held back at the end: a beginning that only looked like a tag, never thoughts."""
         return "" if self._thinking or self._passing else self._pass(self._held)
 
     def _pass(self, text: str) -> str:
@@ -60,7 +60,7 @@ class ThinkingFilter:
         return text
 
 
-MAX_SENTENCES = 3  # a longer answer says something, whatever it begins with
+MAX_SENTENCES = 3  # a longer answer is no refusal, whatever it begins with
 
 REFUSAL_NOTE = (
     "The language model says that the passages do not answer the question. RePASs does not measure such an answer: no "
@@ -96,8 +96,8 @@ _PATTERNS = tuple(
 def reads_as_refusal(sentences: Sequence[AnswerSentence]) -> bool:
     """Whether the answer only says, in English as the prompts ask, that the passages do not answer the question.
 
-    At most three sentences, the first of which says so, and none of the others cites a passage. An answer to a part
-    of the question that names what the passages leave open is none.
+    It has at most three sentences, the first says so, and none of the others cites a passage. An answer to a part of
+    the question that names the parts left open is not a refusal.
     """
     if not 1 <= len(sentences) <= MAX_SENTENCES or any(sentence.citations for sentence in sentences[1:]):
         return False
@@ -105,14 +105,14 @@ def reads_as_refusal(sentences: Sequence[AnswerSentence]) -> bool:
     return any(pattern.search(first) for pattern in _PATTERNS)
 
 
-MAX_MODEL_CHARS = 200  # of the name that a server reports
+MAX_MODEL_CHARS = 200  # of the model's name that a server reports
 MAX_REFUSAL_CHARS = 2_000
-MAX_TOKENS = 10**9  # that a server may claim to have counted
-MAX_ANSWER_CHARS = 200_000  # a server that never stops is stopped here; above 32,768 tokens, the highest setting
+MAX_TOKENS = 10**9  # the highest count of a server that is believed
+MAX_ANSWER_CHARS = 200_000  # of a server that never stops; more than 32,768 tokens, the highest setting, need
 
 
 class Writer(Protocol):
-    """Who an answer is said to be by."""
+    """The generator and model that an answer names as its author."""
 
     @property
     def name(self) -> str: ...
@@ -122,16 +122,16 @@ class Writer(Protocol):
 
 
 class Reply:
-    """Collects the chunks of one stream. Parts of a chunk that are not what the protocol says count as absent.
+    """Collects the chunks of one stream. Parts of a chunk that do not follow the protocol count as absent.
 
-    ``broke`` says why the stream broke, empty where it did not; ``left_out`` names parameters of the request that the
-    server did not understand; ``progress`` says what is done before the text comes. All are set by whoever reads the
-    stream; ``stopped`` by who waits for it no longer: it is not asked for again then. ``model`` is what the server says
-    answers, empty where it does not say.
+    ``broke`` says why the stream broke, empty if it did not; ``left_out`` names request parameters that the server did
+    not understand; ``progress`` says what happens before the text comes. The reader of the stream sets these.
+    ``stopped`` is set by a caller who no longer waits; the request is then not retried. ``model`` is the name that the
+    server reports, empty if it reports none.
     """
 
     def __init__(self, max_chars: int = 0, stopped: threading.Event | None = None) -> None:
-        """``max_chars`` end the reply earlier than `MAX_ANSWER_CHARS`; 0: not earlier."""
+        """``max_chars`` may end the reply before `MAX_ANSWER_CHARS`; 0 stands for no earlier end."""
         self.stopped = stopped or threading.Event()
         self.broke = ""
         self.left_out: tuple[str, ...] = ()
@@ -144,9 +144,9 @@ class Reply:
         self._repetition = Repetition()
         self._is_looping = False
         self._usage = Usage()
-        self._finish_reason = ""  # as the server has it; empty: it never said
+        self._finish_reason = ""  # as the server sent it; empty if it sent none
         self._refusal = ""
-        self._beside = ""  # what came that is no text
+        self._beside = ""  # what the server sent besides text
 
     @property
     def raw(self) -> str:
@@ -159,7 +159,7 @@ class Reply:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is worth reading: too long, or the model goes round in circles."""
+        """Whether reading on is pointless: the reply is too long, or the model repeats itself."""
         return self.is_too_long or self._is_looping
 
     @property
@@ -169,7 +169,7 @@ class Reply:
 
     @property
     def usage(self) -> Usage:
-        """Tokens as the server counted them so far."""
+        """The server's token counts so far."""
         return self._usage
 
     @property
@@ -178,12 +178,12 @@ class Reply:
 
     @property
     def is_nothing(self) -> bool:
-        """No text, no refusal and no word that this was all: not an answer, not even an empty one."""
+        """Whether there is no text, no refusal and no finish reason: not even an empty answer."""
         return not (self.raw.strip() or self._refusal or self._finish_reason)
 
     @property
     def instead(self) -> str:
-        """What was sent in the place of an answer, "" where there is one, or a reason why there is none."""
+        """What was sent instead of an answer; "" if there is an answer or a reason for its absence."""
         if self.raw.strip() or self._refusal or self._finish_reason == "content_filter":
             return ""
         return self._beside or ("reasoning" if self._thinking.has_thoughts else "")
@@ -207,7 +207,7 @@ class Reply:
         return self._add(self._thinking.feed(without_controls(content))[: self._limit + 1 - self._n_chars])
 
     def finish(self) -> str:
-        """Text that had been held back until the stream ended; usually empty."""
+        """Text that was held back until the stream ended; usually empty."""
         return self._add(self._thinking.finish())
 
     def _add(self, text: str) -> str:
@@ -217,7 +217,7 @@ class Reply:
         return text
 
     def to_json(self) -> dict[str, Any]:
-        """What `restore` needs to make this reply again, as plain JSON values."""
+        """Plain JSON values from which `restore` rebuilds this reply."""
         return {
             "raw": self.raw,
             "usage": [self._usage.prompt_tokens, self._usage.completion_tokens],
@@ -228,7 +228,7 @@ class Reply:
         }
 
     def restore(self, cached: Mapping[str, Any]) -> str:
-        """Becomes the reply whose `to_json` gave ``cached``, and gives its text."""
+        """Turns this into the reply whose `to_json` gave ``cached``, and returns its text."""
         self._usage = Usage(*cached["usage"])
         self._finish_reason, self._refusal = cached["finish_reason"], cached["refusal"]
         self.left_out = tuple(cached["left_out"])
@@ -236,7 +236,7 @@ class Reply:
         return self._add(cached["raw"])
 
     def answer(self, writer: Writer, prompt: Prompt, *, max_tokens: int, n_passages: int | None = None) -> Answer:
-        """The answer with verified citations, of passages 1 to ``n_passages`` (None: those the prompt held)."""
+        """The answer with valid citations of passages 1 to ``n_passages`` (None: those in the prompt)."""
         frame = told_in(prompt.messages)
         cited = parse_cited_text(unwrapped(self.raw, frame), prompt.n_passages if n_passages is None else n_passages)
         answer = Answer(cited.text, cited.sentences, writer.name, self.model or writer.model, raw=self.raw)
@@ -269,7 +269,7 @@ class Reply:
         )
 
     def _ending(self, max_tokens: int, *, is_empty: bool) -> tuple[str, str]:
-        """Our finish reason and what to say about it."""
+        """Our finish reason, and a note on it."""
         reason = self._finish_reason
         refusal = f'The model declined: "{self._refusal}".' if self._refusal else ""
         limit = f"at the limit of {max_tokens:,} tokens; raise it in the settings"
@@ -300,7 +300,7 @@ def _text(part: object, name: str) -> str:
 
 
 def _usage(usage: Any) -> Usage | None:  # noqa: ANN401 - whatever the server sent
-    """The counts, None where there are none; a count that is not a natural number is 0."""
+    """The counts, None if there are none; a count that is not a natural number is 0."""
     counts = [getattr(usage, name, 0) for name in ("prompt_tokens", "completion_tokens")]
     prompt, completion = (count if isinstance(count, int) and 0 < count <= MAX_TOKENS else 0 for count in counts)
     return Usage(prompt, completion) if prompt or completion else None

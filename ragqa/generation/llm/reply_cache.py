@@ -1,6 +1,6 @@
-"""Replies already received and paid for, so that a run resumed after a stop asks for none of them again.
+"""A cache of replies already received and paid for, so that a resumed run does not request them again.
 
-Code that answers many questions says where replies are cached, for one question and the thread that asks it::
+Code that answers many questions sets the cache for one question and its thread::
 
     with caching_replies(cache):
         for event in pipeline.run(question): ...
@@ -20,7 +20,7 @@ class ReplyCache(Protocol):
     """The replies of one question. Called from several threads."""
 
     def get(self, request: str) -> Mapping[str, Any] | None:
-        """A reply cached for this request and not yet given back; equal requests get theirs in order of arrival."""
+        """A cached reply to this request that was not returned yet; equal requests get theirs in order of arrival."""
         ...
 
     def put(self, request: str, reply: Mapping[str, Any]) -> None:
@@ -33,7 +33,7 @@ _cache: ContextVar[ReplyCache | None] = ContextVar("ragqa_replies", default=None
 
 @contextmanager
 def caching_replies(cache: ReplyCache) -> Iterator[None]:
-    """Within it, requests made in this context are looked up in ``cache`` first, and their replies are put there."""
+    """Within this context, requests are looked up in ``cache`` first, and their replies are stored there."""
     token = _cache.set(cache)
     try:
         yield
@@ -47,5 +47,5 @@ def reply_cache() -> ReplyCache | None:
 
 
 def request_key(messages: Sequence[Mapping[str, object]], temperature: float, seed: int | None) -> str:
-    """The sha256, in hexadecimal, of what decides a reply; the model and its limits belong to the run."""
+    """The sha256, in hexadecimal, of what decides a reply; the model and its limits are fixed for a run."""
     return hashlib.sha256(json.dumps([list(map(dict, messages)), temperature, seed]).encode()).hexdigest()

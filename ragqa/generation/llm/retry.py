@@ -1,7 +1,7 @@
-"""What a server refuses only for now is asked again after a pause, unless nobody waits for it any more.
+"""Retries requests after temporary failures, with a pause, unless nobody waits for the reply any more.
 
-The `openai` package tries again by itself, but knows no Stop: an answer that was stopped would be asked, and paid for,
-again. It draws its pauses from the process's one source of chance, too, which others may have seeded.
+The retries of the `openai` package cannot be stopped, so a stopped answer would be requested, and paid for, again. They
+also draw their pauses from the process's global random generator, which other code may have seeded.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ragqa.infra.http import Fault, may_pass, pause_seconds, retry_after_seconds
 if TYPE_CHECKING:
     import openai
 
-FIRST_PAUSE_SECONDS: Final = 0.5  # before the second try; doubled before each further one
+FIRST_PAUSE_SECONDS: Final = 0.5  # before the second try; doubled before each further try
 MAX_PAUSE_SECONDS: Final = 8.0  # unless the server asks for more
-MAX_ASKED_SECONDS: Final = 120.0  # a server that asks for more has refused
+MAX_ASKED_SECONDS: Final = 120.0  # a longer request to wait counts as a refusal
 
 _Found = TypeVar("_Found")
 
 
 def with_retries(ask: Callable[[], _Found], n_tries: int, stopped: threading.Event | None = None) -> _Found:
-    """What ``ask`` gives, which is called ``n_tries`` times at most and not again once ``stopped`` is set.
+    """The result of ``ask``, called at most ``n_tries`` times and not again once ``stopped`` is set.
 
-    Raises what its last call raised.
+    Raises what the last call raised.
     """
     import openai
 
@@ -35,7 +35,7 @@ def with_retries(ask: Callable[[], _Found], n_tries: int, stopped: threading.Eve
     def attempt() -> _Found | Fault:
         try:
             return ask()
-        except openai.APIConnectionError as error:  # a time-out is one, too
+        except openai.APIConnectionError as error:  # includes time-outs
             return Fault("no answer", may_pass=True, error=error)
         except openai.APIStatusError as error:
             asked = _asked_seconds(error)
@@ -58,12 +58,12 @@ def with_retries(ask: Callable[[], _Found], n_tries: int, stopped: threading.Eve
 
 
 def _may_pass(error: openai.APIStatusError) -> bool:
-    hint = error.response.headers.get("x-should-retry")  # OpenAI's own word for it
+    hint = error.response.headers.get("x-should-retry")  # a header of OpenAI's
     return hint == "true" if hint in ("true", "false") else error.status_code == 409 or may_pass(error.status_code)
 
 
 def _asked_seconds(error: openai.APIStatusError) -> float:
-    """How long the server asks to be left alone; 0 where it does not say."""
+    """The seconds that the server asks us to wait; 0 if it does not say."""
     headers = error.response.headers
     return retry_after_seconds(headers.get("retry-after-ms", "")) / 1000 or retry_after_seconds(
         headers.get("retry-after", "")

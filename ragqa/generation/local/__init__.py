@@ -1,1 +1,1 @@
-"""A language model in a process of its own on this machine."""
+"""A local language model, in a process of its own."""

@@ -1,8 +1,8 @@
 """The model's own process: ``python -m ragqa.generation.local.child``, the only place that imports its library.
 
-It is told on its standard input, in one line of JSON, what to serve: ``file``, ``alias``, ``key``, ``threads``,
-``context``. It says one line in return, ``{"url": ...}`` once it listens on 127.0.0.1, or ``{"error": ...}``. It
-lives as long as its standard input and its parent: a parent that is killed outright takes it along.
+It reads one line of JSON from its standard input that says what to serve: ``file``, ``alias``, ``key``, ``threads``,
+``context``. It writes one line in return: ``{"url": ...}`` once it listens on 127.0.0.1, or ``{"error": ...}``. It ends
+when its standard input closes or its parent ends, even if the parent is killed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import time
 from contextlib import suppress
 from typing import Any, TextIO
 
-READ_AT_ONCE = 128  # tokens of the prompt, between two words on how far it is; larger reads no faster on a processor
-IDLE_SECONDS = 900  # without a question; the memory is given back then, and the next question loads again
-NICE = 5  # scoring and other visitors' retrieval come first
+READ_AT_ONCE = 128  # tokens of the prompt between two progress reports; more is not faster on a CPU
+IDLE_SECONDS = 900  # without a question; then the memory is freed, and the next question loads the model again
+NICE = 5  # scoring and other visitors' retrieval take precedence
 
 
 def main() -> None:
-    """Serves until the parent goes."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")  # the library prints; its words must not be taken for ours
+    """Serves until the parent ends."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")  # the library prints to standard output too
     os.dup2(2, 1)
     told = json.loads(sys.stdin.readline())
     parent = os.getppid()
@@ -33,7 +33,7 @@ def main() -> None:
         os.nice(NICE)
     try:
         server = _serve(told)
-    except Exception as error:  # whatever it is, the parent says it
+    except Exception as error:  # of any kind: the parent reports it
         _say(out, error=f"{type(error).__name__}: {error}")
         return
     _say(out, url=server.listening_address)
@@ -52,9 +52,9 @@ def _serve(told: dict[str, Any]) -> Any:  # noqa: ANN401 - the library has no ty
     params.hostnames = ["127.0.0.1"]
     params.port = 0  # a free one
     params.n_ctx = told["context"]
-    params.n_parallel = 1  # memory for one; further questions wait their turn in the parent
+    params.n_parallel = 1  # memory for one question; further ones wait in the parent
     params.cache_ram_mib = 0
-    params.load_mode = xllamacpp.llama_load_mode.LLAMA_LOAD_MODE_NONE  # weights are repacked: mapped, twice there
+    params.load_mode = xllamacpp.llama_load_mode.LLAMA_LOAD_MODE_NONE  # weights are repacked: mapping holds them twice
     params.n_batch = params.n_ubatch = READ_AT_ONCE
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = told["threads"]
     params.sleep_idle_seconds = IDLE_SECONDS
@@ -70,7 +70,7 @@ def _say(out: TextIO, **words: str) -> None:
 
 
 def _be_ended_with(stream: TextIO) -> None:
-    """Has the system end this process with the stream: the library lets no thread of ours run while it loads."""
+    """Makes the system end this process with the stream, because the library blocks our threads while it loads."""
     with suppress(ImportError, OSError):
         import fcntl
 

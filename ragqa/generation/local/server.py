@@ -1,8 +1,8 @@
-"""The process of the local model as its parent sees it: started at the first question, asked in turns, started again.
+"""Runs the process of the local model: starts it at the first question, queues questions, restarts it if it ended.
 
-Every ragqa process has at most one model's process, and one answer is written at a time, in the order of asking: by a
-queue within a process, by a lock in RAGQA_HOME between processes. The child reads its address and key from no file,
-environment or command line, so no one else can ask it.
+Every ragqa process has at most one model's process. One answer is written at a time, in the order of the questions: a
+queue orders them within a process, a lock in RAGQA_HOME between processes. The child does not read its address and key
+from a file, the environment or the command line, so nobody else can call it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ragqa.models.catalogue import LOCAL_MODELS, has_library, local_file
 from ragqa.settings.paths import Paths
 
 CONTEXT_TOKENS: Final = 8192
-LOADING_SECONDS: Final = 300.0  # a file of gigabytes on a slow disk
-WAIT_SECONDS: Final = 0.25  # between two looks, and two words on what is waited for
+LOADING_SECONDS: Final = 300.0  # enough for a file of gigabytes on a slow disk
+WAIT_SECONDS: Final = 0.25  # between two checks, and between two progress messages
 COMMAND: Final = (sys.executable, "-m", "ragqa.generation.local.child")
 _INSTEAD: Final = "choose a smaller model (ragqa models list), or a generator without a language model"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the model listens, and the key that it wants."""
+    """Where the model listens, and the key that it requires."""
 
     base_url: str
     key: str
@@ -65,7 +65,7 @@ class Child:
             "threads": max(1, _cores() - 1),
             "context": CONTEXT_TOKENS,
         }
-        with suppress(OSError):  # it died at once: `check` says so
+        with suppress(OSError):  # if it ended at once, `check` reports it
             assert self._process.stdin  # noqa: S101 - a pipe was asked for
             self._process.stdin.write(json.dumps(told) + "\n")
             self._process.stdin.flush()
@@ -81,7 +81,7 @@ class Child:
         return self._process.poll() is None
 
     def lives_on(self, seconds: float) -> bool:
-        """Whether it still runs in so many seconds."""
+        """Waits this many seconds at most; returns whether the process still runs."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         return self.is_alive
@@ -91,7 +91,7 @@ class Child:
         self._said = self._process.stdout.readline()
 
     def check(self) -> None:
-        """Takes note of what the process said. Raises GenerationError where it did not come up."""
+        """Reads the message of the process, if there is one. Raises GenerationError if it failed to start."""
         seconds = time.monotonic() - self.began
         self._listener.join(WAIT_SECONDS)
         if self._listener.is_alive():
@@ -112,7 +112,7 @@ class Child:
             raise GenerationError(msg + _INSTEAD) from None
 
     def last_words(self) -> str:
-        """Why it ended, as far as it said or the system tells."""
+        """Why it ended, by its own message or that of the system."""
         self.lives_on(1)
         code = self._process.returncode
         try:
@@ -120,7 +120,7 @@ class Child:
         except (ValueError, KeyError, TypeError):
             error = ""
         if code is not None and code < 0:
-            return f"its process was ended by signal {-code}" + (", perhaps for want of memory" if code == -9 else "")
+            return f"its process was ended by signal {-code}" + (", perhaps for lack of memory" if code == -9 else "")
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 4000))
         lines = self._log.read().decode("utf-8", "replace").replace(self._key, "[key]").splitlines()
         told = [line for line in lines if " E " in line or "Error" in line][:1] if error else lines[-1:]
@@ -144,7 +144,7 @@ class Child:
 
 
 class Host:
-    """The one child of this process, and the queue before it. Safe between threads."""
+    """The one child of this process and its queue. Thread-safe."""
 
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self._command = command
@@ -154,12 +154,12 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """Of the model's process; None where none runs."""
+        """The id of the model's process; None if none runs."""
         return self._child.pid if self._child and self._child.is_alive else None
 
     @contextmanager
     def turn(self, home: Path) -> Iterator[ModelLease]:
-        """A place in the queue, given up at the end of the block."""
+        """A place in the queue until the end of the block."""
         turn = ModelLease(self, Lock(home / "local-model.lock"))
         with self._changed:
             self._queue.append(turn)
@@ -172,14 +172,14 @@ class Host:
                 self._changed.notify_all()
 
     def ahead(self, turn: ModelLease) -> int:
-        """How many were before this one, after a moment in which that may change."""
+        """The number of leases before this one, after waiting a moment for a change."""
         with self._changed:
             if self._queue[0] is not turn:
                 self._changed.wait(WAIT_SECONDS)
             return self._queue.index(turn)
 
     def child(self, file: Path, alias: str) -> Child:
-        """The process of this file, started where it does not run. For the one whose turn it is."""
+        """The process of this file, started if it does not run. Only for the lease whose turn it is."""
         child = self._child
         if child and (child.file != file or not child.is_alive):
             self.stop()
@@ -204,7 +204,7 @@ class ModelLease:
         self._child: Child | None = None
 
     def waiting(self, file: Path, alias: str) -> Iterator[str]:
-        """What is waited for, a few times a second, until `address` may be asked. Raises GenerationError."""
+        """Yields progress a few times a second until `address` can be used. Raises GenerationError."""
         while ahead := self._host.ahead(self):
             yield f"Waiting for the local model: {ahead} before this one"
         while not self.lock.take():
@@ -221,16 +221,16 @@ class ModelLease:
 
     @property
     def address(self) -> Address:
-        """Where to ask, once `waiting` is through."""
+        """The address of the model, once `waiting` has ended."""
         address = self._child.address if self._child else None
         assert address  # noqa: S101
         return address
 
     def why_gone(self) -> str:
-        """Why the process ended while it was asked; empty where it still runs."""
+        """Why the process ended during a call; empty if it still runs."""
         if not self._child:
             return ""
-        return "" if self._child.lives_on(0.5) else self._child.last_words()  # the connection breaks a moment before
+        return "" if self._child.lives_on(0.5) else self._child.last_words()  # the connection breaks first
 
 
 HOST: Final = Host()
@@ -238,10 +238,10 @@ atexit.register(HOST.stop)
 
 
 class Local:
-    """A local model by name or file, as a client asks for it."""
+    """A local model by name or file, as a client uses it."""
 
     def __init__(self, name: str, paths: Paths | None = None) -> None:
-        """Looks for library and file; starts nothing. Raises ConfigError, ModelError."""
+        """Finds the library and the file; starts nothing. Raises ConfigError, ModelError."""
         if not has_library():
             msg = "expected the library that runs local models, found it is not installed; run make local, or: "
             raise ConfigError(msg + "pip install 'ragqa[local]'")
@@ -263,5 +263,5 @@ class Local:
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

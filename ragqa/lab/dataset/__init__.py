@@ -1,1 +1,1 @@
-"""A benchmark and training set made of any corpus: see the README of this room."""
+"""Makes a benchmark and training set from any corpus; see the README in this folder."""

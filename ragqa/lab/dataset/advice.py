@@ -1,8 +1,8 @@
-"""`ragqa index advise`: which preset to take for a corpus nobody has asked about yet, from questions made of it.
+"""`ragqa index advise`: recommends a preset for a corpus without real questions, by questions made from it.
 
-Questions are made by the rules of this room from a bounded part of the index; every preset that orders passages in its
-own way is measured on them beside the untrained default. Taken is the one of the highest mean whose interval does not
-reach below the default by more than `MOST_LOST`; the default where none gains, or too few questions can be made.
+Questions are made by rules from a bounded part of the index. Every preset that ranks differently is compared with the
+untrained default on them. The preset with the highest mean wins, provided that its interval does not reach more than
+`MOST_LOST` below the default. The default wins if no preset gains, or if too few questions can be made.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import PRESETS, Preset
 from ragqa.types import Question
 
-MOST_READ: Final = 8_000  # passages, drawn at random: a few seconds of reading
-FEWEST: Final = 30  # questions; on fewer an interval says nothing
-MOST_LOST: Final = 0.005  # of the measure below the untrained default
+MOST_READ: Final = 8_000  # passages, drawn at random; reading them takes a few seconds
+FEWEST: Final = 30  # questions; with fewer, an interval says nothing
+MOST_LOST: Final = 0.005  # the largest accepted loss in the measure against the untrained default
 MEASURE: Final = "AP@10"
 ASKED: Final = "questions.json"
 DEFAULT: Final = PRESETS[0]
@@ -52,7 +52,7 @@ DEFAULT: Final = PRESETS[0]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the functions of a run work with: retrieval's context, None where too few questions could be made."""
+    """The context of a run; ``retrieval`` is the context of that benchmark, None if too few questions were made."""
 
     retrieval: Any
     index: str
@@ -63,7 +63,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class PresetResult:
-    """A preset measured: mean MAP@10 and Recall@10 in [0, 1], and its MAP@10 less the default's."""
+    """A preset's mean MAP@10 and Recall@10 in [0, 1], and the test of its MAP@10 against the default's."""
 
     name: str
     average_precision: float
@@ -77,9 +77,9 @@ class PresetResult:
 
 
 def made_questions(index: Index, classifier: ObligationClassifier, n: int, seed: int) -> list[GoldQuestion]:
-    """At most ``n`` questions of 1 or 2 gold passages, of at most `MOST_READ` passages; the same seed, the same.
+    """At most ``n`` questions with 1 or 2 gold passages, from at most `MOST_READ` passages; repeatable by seed.
 
-    None where nothing obliges, permits or defines in words that a template fits, as in most encyclopedias.
+    Empty if no sentence obliges, permits or defines in words that fit a template, as in most encyclopedias.
     """
     chance = random.Random(seed)
     shown = [position for position, hidden in enumerate(index.hidden) if not hidden]
@@ -116,9 +116,9 @@ def _obliqa(one: GoldQuestion, index: Index) -> dict[str, Any]:
 
 
 def candidates(index: Index, own: Sequence[Preset]) -> tuple[list[Preset], list[str]]:
-    """The presets that order this index's passages otherwise than the default, once each way; why others are left out.
+    """The presets that rank this index differently from the default, without repeats; and why others are left out.
 
-    Without those whose reranker is a server's: it would be sent the passages.
+    Presets with a reranker on a server are left out, because it would be sent the passages.
     """
     seen = [(DEFAULT.retrieval, DEFAULT.fusion, DEFAULT.reranking)]
     found, left_out = [], []
@@ -141,7 +141,7 @@ def candidates(index: Index, own: Sequence[Preset]) -> tuple[list[Preset], list[
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """Questions are made, then it is retrieval's task over them. Raises ConfigError, IndexingError, ModelError."""
+    """Makes questions, then loads the retrieval benchmark for them. Raises ConfigError, IndexingError, ModelError."""
     yield "Making questions"
     index = open_index(settings["index"], paths.indexes)
     classifier = loading.load_obligations(Config.from_env().scoring)
@@ -161,7 +161,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def _as_retrieval(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of retrieval, called with retrieval's context."""
+    """A function of the retrieval benchmark, called with that benchmark's context."""
     return lambda task, *rest: function(replace(task, context=task.context.retrieval), *rest)
 
 
@@ -169,13 +169,13 @@ solve, score, row = _as_retrieval(RETRIEVAL.solve), _as_retrieval(RETRIEVAL.scor
 
 
 def figures(task: Task, rows: Sequence[Shown]) -> tuple[Figure, ...]:
-    """How many questions there are."""
+    """The number of questions."""
     del rows
     return (Figure("Made questions", f"{task.context.n:,}", f"of {task.context.index}"),)
 
 
 def measured(task: Task, done: Sequence[Outcome]) -> list[PresetResult]:
-    """The untrained default, then every preset beside it, from the highest mean to the lowest."""
+    """The untrained default, then every preset by descending mean."""
     results = {one.name: one for one in results_of(task.context.retrieval, done)}
     base = results[FUSED]
     found = [
@@ -189,13 +189,13 @@ def measured(task: Task, done: Sequence[Outcome]) -> list[PresetResult]:
 
 
 def taken(found: Sequence[PresetResult]) -> str:
-    """The name of the preset to take, that of the default where none is safe and better. The default comes first."""
+    """The name of the preset to take: the default if none is safe and better. ``found`` begins with the default."""
     safe = [one for one in found[1:] if one.is_safe and one.test.mean_difference > 0]
     return safe[0].name if safe else DEFAULT.name
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """Every preset beside the default, and which one to take."""
+    """Every preset compared with the default, and which one to take."""
     context, done = task.context, [one for one in outcomes if one.scores is not None]
     data: dict[str, Any] = {"index": context.index, "n_questions": context.n, "take": DEFAULT.name, "presets": []}
     if len(done) < FEWEST:

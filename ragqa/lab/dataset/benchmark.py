@@ -5,8 +5,8 @@
     passages ──> topics ──> groups ──solve──> questions ──score──> validated ──> split, exported
     1-….jsonl    2-….json   3-….jsonl         4-….jsonl            5-….jsonl     6-….jsonl, export/, card.md
 
-An item is a group. Its number is a digest of what it is, so that whatever is edited before it, a question that was
-written (and paid) for the same group is never asked for again.
+An item is a group. Its number is a digest of its content, so that a question that was written (and paid for) for the
+same group is never requested again, whatever is edited before it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, Scor
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question
 
-VERSION: Final = 1  # of what the stages do: a change makes their files again
+VERSION: Final = 1  # of the stages' code; raise it to remake their files
 CARD, REPORT = "card.md", "report.json"
 BY_RULES: Final = "rules"
 _GROUP: Final = ("id", "kind", "persona", "form", "passages")
@@ -66,7 +66,7 @@ _GROUP: Final = ("id", "kind", "persona", "form", "passages")
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What the functions of a run work with. ``questions`` is what the fourth file is made from."""
+    """The context of a run. ``questions`` describes what the fourth file is made from."""
 
     stages: Stages
     settings: Settings
@@ -77,7 +77,7 @@ class Made:
     texts: Mapping[str, Row]  # the rows of the first stage by passage id
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Raises CorpusError for one that the index does not have."""
+        """The passages of these ids. Raises CorpusError for an id that the index does not have."""
         lacking = [one for one in ids if one not in self.index.position_of]
         if lacking or not ids:
             found = f"{lacking[0]!r}, which it has not" if lacking else "none"
@@ -87,7 +87,10 @@ class Made:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """The first three stages, and what the others need. Raises ConfigError, CorpusError, IndexingError, ModelError."""
+    """Runs the first three stages and prepares the others.
+
+    Raises ConfigError, CorpusError, IndexingError, ModelError.
+    """
     stages, by_rules = Stages(Path(settings["folder"])), settings["writer"] == BY_RULES
     with translated(stages.folder):
         stages.folder.mkdir(parents=True, exist_ok=True)
@@ -180,7 +183,7 @@ def _by_rules(row: Row, passages: Sequence[Passage], seed: int) -> str:
 
 
 def _items(made: Made, groups: Sequence[Row]) -> list[Item]:
-    """One an entry of the third file, or of the fourth where somebody edited that; edited questions stand."""
+    """One item per entry of the third file, or of the fourth if it was edited; edited questions are kept."""
     if made.stages.is_edited(QUESTIONS) and made.stages.is_of(QUESTIONS, made.questions):
         text = read_utf8(made.stages.folder / QUESTIONS, QUESTIONS)
         edited = rows_in(text, QUESTIONS, (*_GROUP, "question"))
@@ -196,14 +199,14 @@ def _items(made: Made, groups: Sequence[Row]) -> list[Item]:
 
 
 def _as_planned(row: Row) -> Row:
-    """The group of a question that stands as it was written; with the question in it where somebody changed that."""
+    """The group of a question; it includes the question if somebody edited that."""
     plain = {name: row.get(name, "") for name in ("id", "topic", "from", *_GROUP[1:])}
     is_as_written = row.get("written") == digest({"question": row["question"]})[:12]
     return plain if is_as_written else {**plain, "question": row["question"]}
 
 
 def solve(task: Task, item: Item) -> Json:
-    """The question; empty, with a note, where none could be written."""
+    """The question; empty, with a note, if none could be written."""
     made, row = task.context, item.content
     passages = made.passages(row["passages"])
     if "question" in row:
@@ -214,7 +217,7 @@ def solve(task: Task, item: Item) -> Json:
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """What the models and rankings say of it; nothing is decided here."""
+    """The results of the models and rankings for the question, without a decision."""
     made, row = task.context, item.content
     if not solution["question"]:
         return {"status": "empty", "note": solution["note"] or "no template makes a question of it"}
@@ -222,7 +225,7 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 
 def row(task: Task, outcome: Outcome) -> Shown:
-    """The question, its passages, whether it stays."""
+    """The question, its passages, and whether it is kept."""
     found, solution, scores = outcome.row(), outcome.solution, outcome.scores
     if solution is None or scores is None or "passages" not in scores:
         return found
@@ -232,7 +235,7 @@ def row(task: Task, outcome: Outcome) -> Shown:
 
 
 def figures(_: Task, rows: Sequence[Shown]) -> tuple[Figure, ...]:
-    """Written, and passed by validation."""
+    """The number of questions written, and the share that passed validation."""
     judged_rows = [one.right for one in rows if one.right is not None]
     share = f"{sum(judged_rows) / len(judged_rows):.2f}" if judged_rows else "–"
     return (
@@ -242,7 +245,7 @@ def figures(_: Task, rows: Sequence[Shown]) -> tuple[Figure, ...]:
 
 
 def finished(task: Task, outcomes: Sequence[Outcome]) -> tuple[list[Row], dict[str, Any]]:
-    """Stages four to six: the rows of the last, and the statistics."""
+    """Runs stages four to six; returns the rows of the last one and the statistics."""
     made, stages = task.context, task.context.stages
     settings = made.settings
     with translated(stages.folder):
@@ -287,7 +290,7 @@ def _validated(asked: Sequence[tuple[Outcome, Json, Json]], rule: str) -> list[R
         stay, why = judged(scores, rule)
         plain = _question_row(outcome, solution)
         del plain["written"]
-        places = stay or range(len(plain["passages"]))  # of one that is left out all, should somebody take it back in
+        places = stay or range(len(plain["passages"]))  # a dropped question keeps all, in case somebody restores it
         kept = [plain["passages"][place] for place in places]
         ranks = {name: [of[place] for place in places] for name, of in scores["ranks"].items()}
         rows.append(
@@ -302,7 +305,7 @@ def _validated(asked: Sequence[tuple[Outcome, Json, Json]], rule: str) -> list[R
 
 
 def _split(made: Made, validated: Sequence[Row], labels: Mapping[str, str]) -> list[Row]:
-    """As many as were asked for, in their order, without what experts found irrelevant; each with its split."""
+    """As many questions as requested, in order, without passages that experts found irrelevant; each with its split."""
     rows: list[Row] = []
     for row in validated:
         gold = [
@@ -323,7 +326,7 @@ def _split(made: Made, validated: Sequence[Row], labels: Mapping[str, str]) -> l
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """Counts of each stage and of what is in the set."""
+    """Counts of each stage and of the finished set."""
     rows, found = finished(task, outcomes)
     shown = [row(task, one) for one in outcomes if one.is_done]
     tables = [("Stages", found["stages"]), ("Splits", found["by_split"]), ("Kinds", found["by_kind"])]
@@ -339,7 +342,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> Sequence[File]:
-    """The card and every form that others read."""
+    """Writes the data card and every exported format."""
     made = task.context
     text = read_utf8(folder / SPLIT, SPLIT)
     rows = rows_in(text, SPLIT, (*_GROUP, "question", "split", "group"))

@@ -1,4 +1,4 @@
-"""What a made question must not have: a rule's number, a run of words copied, words that point at what is not there."""
+"""Rejects made questions with a rule's number, a copied run of words, or words that point at missing text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 
 from ragqa.english.reading import read
 
-COPIED: Final = 8  # words in a row that a passage has too
+COPIED: Final = 8  # words in a row that also occur in a passage
 SHORTEST, LONGEST = 7, 60  # words of a question
-LEAST_SAID: Final = 4  # stems that are no stop words
+LEAST_SAID: Final = 4  # stems, without stop words
 _WORD = re.compile(r"\w+(?:[’'-]\w+)*")
 _RULE_NUMBER = re.compile(
     r"\b\d+(?:\.\d+)+|\((?:\d{1,3}|[a-z]|[ivx]{1,5})\)|\b[A-Z]{1,3}\d+\.\d|"
@@ -33,12 +33,12 @@ _REFERENCE = re.compile(
 
 
 def without_references(question: str) -> str:
-    """Without ", according to Rule 3.2.1," and the like: a question is asked of rules that nobody has named yet."""
+    """The question without ", according to Rule 3.2.1," and the like: questions must not name the rule to be found."""
     return _REFERENCE.sub("", question)
 
 
 def problem(question: str, texts: Iterable[str], kind: str = "") -> str:
-    """Why this question is not one to ask, in words; empty where nothing is. A definition may be short."""
+    """Why this question is rejected, in words; empty if it is accepted. A question on a definition may be short."""
     words = _WORD.findall(question)
     if not question.endswith("?"):
         return "does not end with a question mark"
@@ -57,7 +57,7 @@ def problem(question: str, texts: Iterable[str], kind: str = "") -> str:
 
 
 def copied_run(question: str, texts: Iterable[str]) -> str:
-    """The first eight words in a row that one of the texts has too; empty without any."""
+    """The first eight words in a row that also occur in one of the texts; empty if there are none."""
     asked = _words(question)
     for text in texts:
         said = _words(text)
@@ -72,7 +72,7 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-# Said otherwise: what breaks a run that was copied, and reads as people ask.
+# Rewordings that break a copied run and sound like people's questions.
 REWORDINGS: Final[Sequence[tuple[str, str]]] = (
     ("in accordance with", "in line with"),
     ("prior to", "before"),
@@ -108,7 +108,7 @@ REWORDINGS: Final[Sequence[tuple[str, str]]] = (
 
 
 def reworded(question: str, texts: Sequence[str]) -> str:
-    """The question with the first rewordings, one after the other, that leave no copied run; as it is where none do."""
+    """The question with as few rewordings, in order, as leave no copied run; unchanged if none do."""
     found = question
     for words, otherwise in REWORDINGS:
         if not copied_run(found, texts):

@@ -1,4 +1,4 @@
-"""A data set as others read it: ObliQA's schema, TREC topics and qrels, BEIR, JSON lines."""
+"""Exports a data set: ObliQA's schema, TREC topics and qrels, BEIR, JSON lines."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FOLDER: Final = "export"
 
 
 def export(folder: Path, rows: Sequence[Row], passages: Mapping[str, Passage], corpus: Sequence[Passage]) -> list[str]:
-    """Writes every form into ``folder``/export; gives the files' names relative to ``folder``.
+    """Writes every format into ``folder``/export; returns the files' names relative to ``folder``.
 
-    ``rows`` are of the last stage, ``passages`` those that are gold, ``corpus`` all. Raises RecordError.
+    ``rows`` are those of the last stage, ``passages`` the gold ones, ``corpus`` all of them. Raises RecordError.
     """
     files = dict(_files(rows, passages, corpus))
     with translated(folder):
@@ -61,7 +61,7 @@ def _files(
 def obliqa(row: Row, gold: Sequence[Passage]) -> dict[str, Any]:
     """The question in ObliQA's schema.
 
-    Where passage ids are no DocumentID:PassageID, as of a chunked corpus, the text itself says which is meant.
+    If passage ids are not DocumentID:PassageID, as in a chunked corpus, the passage's text identifies it.
     """
     found: dict[str, Any] = {"QuestionID": row["id"], "Question": row["question"], "Group": row["group"]}
     found["Passages"] = []

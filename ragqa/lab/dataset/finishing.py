@@ -1,4 +1,4 @@
-"""The last stages: near duplicates out, splits without leakage, statistics as RIRAG's tables, the data card. Pure."""
+"""The last stages: removing near duplicates, splits without leakage, statistics like RIRAG's tables, the card. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ragqa.lab.dataset.selecting import vectors_of
 from ragqa.lab.dataset.stages import Row
 from ragqa.lab.dataset.validating import FUSED
 
-DUPLICATE: Final = 0.8  # cosine of two questions that are one, pairs of words counting too
+DUPLICATE: Final = 0.8  # cosine, over words and pairs of words, from which two questions are the same
 SPLITS: Final = {"train": 0.8, "dev": 0.1, "test": 0.1}  # RIRAG's table 6
 
 
 def duplicates(questions: Sequence[str]) -> list[int | None]:
-    """For each question the place of an earlier one that asks nearly the same and is new itself; None for a new one."""
+    """For each question, the position of an earlier, new question that asks nearly the same; None for a new one."""
     found: list[int | None] = [None] * len(questions)
     if len(questions) < 2:
         return found
-    vectors = vectors_of([one.split(": ")[-1] for one in questions], every=True)[0]  # without who asks
+    vectors = vectors_of([one.split(": ")[-1] for one in questions], every=True)[0]  # without the persona
     for place in range(1, len(questions)):
         near = (vectors[:place] @ vectors[place].T).toarray().ravel().round(6)
         earlier = [n for n in range(place) if near[n] >= DUPLICATE and found[n] is None]
@@ -29,10 +29,10 @@ def duplicates(questions: Sequence[str]) -> list[int | None]:
 
 
 def split(rows: Sequence[Row], section_of: Mapping[str, str], seed: int) -> list[str]:
-    """For each question train, dev or test: no gold passage and no section is on two sides.
+    """Train, dev or test for each question, so that no gold passage and no section is in two splits.
 
-    Questions that share one hang together, and whole such sets are dealt, the largest first, each to the split that
-    lacks most. ``section_of`` gives a passage's document and section; a passage without a section is its own.
+    Questions that share one form a set. Whole sets are dealt, the largest first, each to the split that lacks most.
+    ``section_of`` gives a passage's document and section; a passage without a section counts as its own section.
     """
     parents: dict[str, str] = {}
 
@@ -60,7 +60,7 @@ def split(rows: Sequence[Row], section_of: Mapping[str, str], seed: int) -> list
 
 
 def statistics(rows: Sequence[Row], stages: Mapping[str, int], decisions: Mapping[str, str]) -> dict[str, Any]:
-    """Counts: of each stage, by size of group (RIRAG's table 1), split (table 6), labels (table 2), kind and so on.
+    """Counts by stage, size of group (RIRAG's table 1), split (table 6), label (table 2), kind and so on.
 
     ``decisions`` are the experts' labels by ``"question passage"``.
     """
@@ -107,7 +107,7 @@ def statistics(rows: Sequence[Row], stages: Mapping[str, int], decisions: Mappin
 
 
 def card(name: str, found: Mapping[str, Any], stamp: Mapping[str, Any], command: str) -> str:
-    """The data card: what the set is, how it was made, its figures, what it must not be used for."""
+    """The data card: the set's content, how it was made, its figures, and its limits."""
     fused = found["difficulty"].get(FUSED, {})
     tables = "\n\n".join(
         f"### {title}\n\n| | |\n|---|---|\n" + "\n".join(f"| {key} | {value} |" for key, value in found[of].items())
@@ -124,17 +124,17 @@ def card(name: str, found: Mapping[str, Any], stamp: Mapping[str, Any], command:
     return f"""# {name}: questions made of a corpus
 
 Made by `{command}` with ragqa {stamp["ragqa_version"]}; questions by {stamp["writer"]}; index sha256
-{stamp["index_sha256"][:12]}; seed {stamp["seed"]}. No question of anybody was read.
+{stamp["index_sha256"][:12]}; seed {stamp["seed"]}. No real question was used.
 
 {sum(found["by_split"].values()):,} questions on {found["gold_passages"]:,} gold passages, {found["topics"]} topics,
-{found["words_a_question"]} words a question. The default ranking has {fused.get("first 10", 0):.0%} of
+{found["words_a_question"]} words per question. The default ranking has {fused.get("first 10", 0):.0%} of
 the gold passages among its first ten; how hard a question is to find was recorded and did not select it.
 
 {tables}
 
 ### By size of group (RIRAG, table 1)
 
-| group | questions, of them with so many passages |
+| group | questions, and how many have each number of passages |
 |---|---|
 {sizes}
 
@@ -147,14 +147,14 @@ the gold passages among its first ten; how hard a question is to find was record
 ## What it is for, and what not
 
 To compare settings, and to train rankers and retrievers, on this corpus. Gold is incomplete: other passages may
-answer a question too, so that figures are lower bounds. Questions made by rules are near to their passage's
-words, so that rankings by words look better than on real questions. No gold passage and no section stands in two
+answer a question too, so figures are lower bounds. Questions made by rules are close to their passage's
+words, so lexical rankings look better than on real questions. No gold passage and no section is in two
 splits. Labels by experts decide where there are any. The texts of the passages belong to whoever owns the corpus.
 """
 
 
 def in_proportion(rows: Sequence[Row], n: int) -> list[Row]:
-    """The first ``n``, groups of each size as they were planned."""
+    """The first ``n`` rows, with questions on one and on several passages in their original proportion."""
     if len(rows) <= n:
         return list(rows)
     several = [row for row in rows if row["group"] > 1]

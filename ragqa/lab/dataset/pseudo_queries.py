@@ -1,8 +1,8 @@
-"""Questions for an encoder made of a corpus alone: what its headings, definitions, duties and references point to.
+"""Training questions for an encoder, made from a corpus alone: from its headings, definitions, duties and references.
 
-For a rulebook nobody has asked questions about yet. As in the inverse cloze task (Lee et al. 2019,
-https://aclanthology.org/P19-1612, section 3), the corpus supplies both sides: a text that is about a passage, and the
-passage. Nothing is written by a language model, and no question of anybody is read.
+They serve for a rulebook without real questions. As in the inverse cloze task (Lee et al. 2019,
+https://aclanthology.org/P19-1612, section 3), the corpus supplies both sides: a text about a passage, and the passage.
+No language model and no real question is used.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Kind = Literal["heading", "definition", "reference", "duty", "neighbour"]
 
 SEPARATOR = " › "  # between the headings of a section
 MOST_BENEATH = 12  # passages; a heading over more says too little about each
-MOST_GOLD = 3  # passages a text is paired with; the others it is about are spared
-SHORTEST, LONGEST = 6, 40  # words of a sentence that may stand for a question
+MOST_GOLD = 3  # passages that a text is paired with; its other passages are spared
+SHORTEST, LONGEST = 6, 40  # words of a sentence that is used as a question
 _NUMBER = re.compile(r"^\S*\d\S*\s+|^(?:Part|PART|Schedule|Chapter|APP|SECTION)\s+\S+\s+")
 _CITED = re.compile(
     r"(?:(?:(?:referred to|set out|specified|prescribed|required) )?(?:in accordance with|for the purposes of|"
@@ -38,10 +38,10 @@ _CITED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PseudoQuery:
-    """A text to search with, the ids of passages it must find, and of those it may find as well.
+    """A text to search with, the ids of passages that it must find, and of those that it may find as well.
 
-    ``gold`` holds 1 to 3 ids in the corpus's order. ``spared`` is disjoint from it: passages the text is about too, or
-    was taken from, which must not count as wrong answers.
+    ``gold`` holds 1 to 3 ids in the corpus's order. ``spared`` is disjoint from it: passages that the text is also
+    about, or was taken from, which must not count as wrong answers.
     """
 
     text: str
@@ -56,12 +56,12 @@ class PseudoQuery:
 
 
 def pseudo_queries(passages: Sequence[Passage], seed: int = 1) -> tuple[PseudoQuery, ...]:
-    """Everything this corpus offers, by kind in the order of `Kind`, each in the order of the passages.
+    """All pseudo-queries of this corpus, by kind in the order of `Kind`, each in the order of the passages.
 
     ``heading``: a heading -> passages beneath it. ``definition``: "X means ..." -> "What is X?". ``reference``: a
     sentence that cites Rule 3.2.1, without the citation -> the passages of that rule. ``duty``: "A firm must ..." -> a
-    question. ``neighbour``: the first sentence of a passage -> the next passage of its section. No text occurs twice
-    in a kind; the same passages and ``seed`` (0 or more) give the same. Raises CorpusError where nothing is found.
+    question. ``neighbour``: the first sentence of a passage -> the next passage of its section. No text occurs twice in
+    a kind; the same passages and ``seed`` (0 or more) give the same result. Raises CorpusError if nothing is found.
     """
     shown = [passage for passage in passages if not reads_as_heading(passage.text)]
     chance = random.Random(seed)
@@ -85,7 +85,7 @@ def pseudo_queries(passages: Sequence[Passage], seed: int = 1) -> tuple[PseudoQu
 
 
 def draw(queries: Sequence[PseudoQuery], n: int, seed: int = 1) -> tuple[PseudoQuery, ...]:
-    """At most ``n`` of them in their order, each as likely as any other; all where there are no more."""
+    """A random sample of at most ``n`` of them, in their order."""
     if n >= len(queries):
         return tuple(queries)
     chosen = random.Random(seed).sample(range(len(queries)), n)
@@ -93,13 +93,13 @@ def draw(queries: Sequence[PseudoQuery], n: int, seed: int = 1) -> tuple[PseudoQ
 
 
 def counts_of(queries: Sequence[PseudoQuery]) -> dict[Kind, int]:
-    """How many of each kind, 0 included, in the order of `Kind`."""
+    """The number of each kind, 0 included, in the order of `Kind`."""
     counts = Counter(query.kind for query in queries)
     return {kind: counts[kind] for kind in get_args(Kind)}
 
 
 def _without_repeats(queries: Iterator[PseudoQuery]) -> Iterator[PseudoQuery]:
-    """The first of each text, with the gold of the later ones spared: it answers the same words."""
+    """The first query of each text; the gold of later ones is spared, because it answers the same text."""
     first: dict[str, PseudoQuery] = {}
     also: defaultdict[str, set[str]] = defaultdict(set)
     for query in queries:
@@ -119,7 +119,7 @@ def _headings(passages: Sequence[Passage], chance: random.Random) -> Iterator[Ps
     for key, ids in beneath.items():
         path = paths[key]
         alone = last[path[-1].lower()] == 1 and len(path[-1].split()) > 1
-        text = path[-1] if alone else ", ".join(reversed(path[-2:]))  # "Application" needs what is above it
+        text = path[-1] if alone else ", ".join(reversed(path[-2:]))  # "Application" needs the heading above it
         if len(ids) <= MOST_BENEATH and len(text.split()) > 1 and not text.endswith((":", "—")):
             yield _query(text, ids, "heading", chance)
     for passage in passages:
@@ -128,7 +128,7 @@ def _headings(passages: Sequence[Passage], chance: random.Random) -> Iterator[Ps
 
 
 def _own_heading(text: str) -> str:
-    """The heading that a passage begins with, on lines or a sentence of its own, of 2 to 12 words; else nothing."""
+    """The heading at the beginning of a passage, on its own lines or as a sentence, of 2 to 24 words; else ""."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     above = []
     for line in lines[:-1]:
@@ -172,11 +172,11 @@ def _references(passages: Sequence[Passage]) -> Iterator[PseudoQuery]:
                 if gold:
                     spared = {*ids, passage.passage_id} - set(gold)
                     yield PseudoQuery(text, gold, "reference", frozenset(spared))
-                    break  # one sentence, one rule: it says too little about the second
+                    break  # one rule per sentence: it says too little about a second
 
 
 def _names(number: str) -> tuple[str, ...]:
-    """What a rule is cited by: ``"3.2.1.(4)"`` -> ``"3.2.1"`` and ``"3.2.1(4)"``; guidance is no rule."""
+    """The names by which a rule is cited: ``"3.2.1.(4)"`` -> ``"3.2.1"`` and ``"3.2.1(4)"``; guidance is no rule."""
     if "uidance" in number:
         return ()
     name = number.rstrip(".").replace(".(", "(")
@@ -204,12 +204,12 @@ def _query(text: str, ids: Sequence[str], kind: Kind, chance: random.Random) -> 
     return PseudoQuery(text, tuple(gold), kind, frozenset(ids) - set(gold))
 
 
-# Templates: a sentence as a question. What is left out of the sentence is what the question asks for ---------------
+# Templates: a sentence as a question, which asks for what is left out of the sentence ---------------
 
 MAX_SUBJECT_WORDS = 9
-MAX_DEED_WORDS = 14  # a longer one is cut at the last place where it may be cut
-SHORT_DEED_WORDS = 4  # the next clause is taken too
-LEAST_WORDS = 5  # a shorter question names nothing to look for
+MAX_DEED_WORDS = 14  # a longer deed is cut at the last possible place
+SHORT_DEED_WORDS = 4  # up to here the next clause is added
+LEAST_WORDS = 5  # a shorter question names no subject
 MOST_TERMS = 10  # of one passage: a glossary has hundreds
 _DUTY = re.compile(
     r"(?:(?P<condition>(?:If|Where|When|Before|After|Unless|In|For|On|Upon|Subject to|Except)\b[^,;:]{3,120}), )?"
@@ -221,7 +221,7 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _DETERMINER = re.compile(r"(?:An?|The|Each|Every|Any|All|No|Where|If|In|For|On|Before|After|When|Unless|Upon)\b")
-_LIST = re.compile(r":?\s*(?:\n|\([a-z0-9]{1,4}\)).*", re.DOTALL)  # where the items of a list begin
+_LIST = re.compile(r":?\s*(?:\n|\([a-z0-9]{1,4}\)).*", re.DOTALL)  # from the first item of a list
 _NAMES_ITEMS = re.compile(r".*\b(?:includ|contain|consider|specif|disclos|stat|provid|compris|cover|set out)\w*$")
 _CUT = re.compile(
     r"[,;:]| (?=(?:unless|except|where|if|which|provided|including|so that|in order|in accordance|pursuant|"
@@ -234,7 +234,7 @@ TIME = re.compile(
     r"within [\w-]+(?: \w+)? (?:hour|day|week|month|year)s?)\b"
 )
 _LEADING_NUMBER = re.compile(r"^\(?\w{1,4}[.)]\s+")
-_NAME = r"[A-Z][\w&/’'-]*(?: (?:(?:of|the|and|in|for|to|a) ){0,2}[A-Z][\w&/’'-]*){0,6}"  # each word of weight capital
+_NAME = r"[A-Z][\w&/’'-]*(?: (?:(?:of|the|and|in|for|to|a) ){0,2}[A-Z][\w&/’'-]*){0,6}"  # content words in capitals
 _MEANS = (
     r"(?:,? in this context,| \|)? ?(?:\bmeans\b(?! of)|Means\b|has the (?:same )?meaning|is defined as\b|refers to\b)"
 )
@@ -246,10 +246,10 @@ _DEFINITIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """What a sentence says somebody must or may do: ``"If C, S must not D"``; ``no`` is "not", "only" or empty.
+    """A sentence's statement of what somebody must or may do: ``"If C, S must not D"``; ``no`` is "not", "only" or "".
 
-    ``subject`` begins in lower case where a determiner does; ``deed`` is cut where a clause ends, ``whole`` is not.
-    ``has_items``: a list of items follows.
+    A determiner at the start of ``subject`` is in lower case. ``deed`` is cut at the end of a clause, ``whole`` is not.
+    ``has_items`` tells whether a list of items follows.
     """
 
     subject: str
@@ -262,19 +262,19 @@ class Duty:
 
     @property
     def names_items(self) -> bool:
-        """Whether the items of its list are what its verb asks for: "must include: (a) …"."""
+        """Whether the list items are the objects of its verb: "must include: (a) …"."""
         return bool(self.has_items and not self.no and _NAMES_ITEMS.match(self.deed))
 
 
 def duty_of(sentence: str) -> Duty | None:
-    """The duty, ban or permission that the sentence states; None for none, or where its subject is "it" or the like."""
+    """The duty, ban or permission that the sentence states; None if there is none or its subject is vague ("it")."""
     found = _DUTY.match(_LEADING_NUMBER.sub("", " ".join(_LIST.sub("", sentence).split())))
     if not found:
         return None
     subject, condition = found["subject"].strip('“"( '), found["condition"] or ""
     if _VAGUE.match(subject) or len(subject.split()) > MAX_SUBJECT_WORDS:
         return None
-    if re.match(r"Subject|Except|.*\(\d+\)$", condition):  # "Subject to (3)" asks nothing
+    if re.match(r"Subject|Except|.*\(\d+\)$", condition):  # "Subject to (3)" adds nothing to a question
         condition = ""
     no, whole = (found["no"] or "").strip(), found["deed"]
     has_items = bool(_LIST.search(sentence))
@@ -282,10 +282,10 @@ def duty_of(sentence: str) -> Duty | None:
 
 
 def duty_questions(sentence: str, chance: random.Random) -> list[str]:
-    """At most two questions that this sentence answers, of a duty, a ban or a permission; none where it states none.
+    """At most two questions about the duty, ban or permission in this sentence; none if it has none.
 
-    ``"A Fund Manager must keep records."`` gives two like "Must a Fund Manager keep records?", drawn by ``chance``; a
-    sentence whose subject is "it" or the like gives none, as the question would name nobody.
+    ``"A Fund Manager must keep records."`` gives two questions like "Must a Fund Manager keep records?", drawn by
+    ``chance``. A sentence whose subject is "it" or the like gives none, because the question would name nobody.
     """
     duty = duty_of(sentence)
     if duty is None or not (duty.names_items or " " in duty.deed):
@@ -325,7 +325,7 @@ def _templates(subject: str, verb: str, no: str, deed: str, condition: str) -> l
 
 
 def _deed(text: str) -> str:
-    """What is to be done, cut where a clause ends, of at most 14 words."""
+    """The action, cut at the end of a clause, of at most 14 words."""
     deed = ""
     for piece in _CUT.split(text.rstrip(".;:—, ")):
         longer = f"{deed}, {piece.strip()}".strip(", ")
@@ -343,15 +343,15 @@ def _lowered(text: str) -> str:
 
 
 def definition_questions(text: str, chance: random.Random) -> list[str]:
-    """A question for each term this text defines, at most ten; none where it defines none.
+    """A question for each term that this text defines, at most ten.
 
-    One of "What is X?", "What does X mean?", "definition of X" and "How is X defined?", drawn by ``chance``.
+    Each is one of "What is X?", "What does X mean?", "definition of X" and "How is X defined?", drawn by ``chance``.
     """
     forms = ("What is {}?", "What does {} mean?", "definition of {}", "How is {} defined?")
     return [chance.choice(forms).format(term) for term in defined_terms(text)[:MOST_TERMS]]
 
 
 def defined_terms(text: str) -> list[str]:
-    """The terms that this text defines, in its order."""
+    """The terms that this text defines, in order."""
     found = {match["term"]: match.start() for form in _DEFINITIONS for match in form.finditer(text)}
     return [term for term in sorted(found, key=lambda term: found[term]) if len(term) > 2 and not _VAGUE.match(term)]

@@ -1,7 +1,7 @@
-"""Experts' labels of a data set: relevant, indirect, irrelevant or null, of each question with each of its passages.
+"""Experts' labels of a data set: relevant, indirect, irrelevant or null, for each question and passage.
 
-``labels.jsonl`` has one label a line, {question, passage, reviewer, label}, appended as it is given; a later one of the
-same reviewer takes the place of an earlier one. Who settles what two disagree on is the reviewer `ADJUDICATOR`.
+``labels.jsonl`` has one label per line, {question, passage, reviewer, label}, appended when it is given; a later label
+of the same reviewer replaces an earlier one. The reviewer `ADJUDICATOR` settles disagreements.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Labels = Mapping[tuple[str, str], Mapping[str, str]]  # by question and passage,
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question with one of its passages: what is labelled."""
+    """A question with one of its passages, to be labelled."""
 
     row: Row
     passage: str
@@ -47,9 +47,9 @@ class Pair:
 
 
 def pairs_of(folder: Path) -> list[Pair]:
-    """Everything to be labelled, in an order that has nothing to do with the set's, so that any beginning is a sample.
+    """All pairs to label, in an order independent of the set's, so that the first pairs are always a fair sample.
 
-    Raises ConfigError where the folder holds no finished data set, CorpusError where its last stage is damaged.
+    Raises ConfigError if the folder holds no finished data set, CorpusError if its last stage is damaged.
     """
     if not (folder / SPLIT).is_file():
         msg = f"expected a finished data set in {folder}, found no {SPLIT}; run `ragqa dataset make` to its end first"
@@ -62,7 +62,7 @@ def pairs_of(folder: Path) -> list[Pair]:
 
 
 def labels_in(folder: Path) -> Labels:
-    """The latest label of each reviewer; a torn last line counts as not given. Raises CorpusError for other damage."""
+    """The latest label of each reviewer; a truncated last line is ignored. Raises CorpusError for other damage."""
     path = folder / LABELS
     found: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     if path.is_file():
@@ -92,9 +92,9 @@ def _read(text: str, name: str, *, is_ours: bool) -> Iterator[tuple[tuple[str, s
 
 
 def give(folder: Path, given: Sequence[tuple[tuple[str, str], str, str]]) -> None:
-    """Adds labels, on disk when this returns: ((question, passage), reviewer, label) each.
+    """Adds labels, each ((question, passage), reviewer, label); they are on disk when this returns.
 
-    Raises ConfigError for a label or reviewer that is none, RecordError where the file cannot be written.
+    Raises ConfigError for an invalid label or reviewer, RecordError if the file cannot be written.
     """
     for _, reviewer, label in given:
         if label not in KINDS or not reviewer.strip():
@@ -109,7 +109,7 @@ def give(folder: Path, given: Sequence[tuple[tuple[str, str], str, str]]) -> Non
 
 
 def read_given(folder: Path, text: str, name: str) -> int:
-    """Takes over exported labels of pairs that this data set has; gives how many. Raises as `give`; CorpusError."""
+    """Imports exported labels of pairs in this data set; returns their number. Raises as `give`, and CorpusError."""
     known = {pair.key for pair in pairs_of(folder)}
     given = [one for one in _read(text, name, is_ours=False) if one[0] in known]
     if not given:
@@ -120,7 +120,7 @@ def read_given(folder: Path, text: str, name: str) -> int:
 
 
 def decision(of_pair: Mapping[str, str]) -> str:
-    """What holds: what was adjudicated, else what all reviewers say; empty where they disagree or nobody spoke."""
+    """The final label: the adjudicator's, else the one that all reviewers gave; empty if they disagree or gave none."""
     if ADJUDICATOR in of_pair:
         return of_pair[ADJUDICATOR]
     said = set(of_pair.values())
@@ -128,15 +128,15 @@ def decision(of_pair: Mapping[str, str]) -> str:
 
 
 def decisions(folder: Path) -> dict[str, str]:
-    """What holds, by ``"question passage"``; pairs that are undecided are left out."""
+    """The final labels by ``"question passage"``; undecided pairs are left out."""
     return {f"{key[0]} {key[1]}": held for key, of in labels_in(folder).items() if (held := decision(of))}
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far reviewers agree on what more than one of them labelled; None where that says nothing.
+    """Reviewers' agreement on pairs that several of them labelled; a coefficient is None if it is undefined.
 
-    ``cohen`` is kappa of the two who share most pairs, ``krippendorff`` alpha for nominal labels over all reviewers.
+    ``cohen`` is the kappa of the two who share most pairs, ``krippendorff`` the alpha for nominal labels over all.
     """
 
     n: int
@@ -147,7 +147,7 @@ class Agreement:
 
 
 def agreement(labels: Labels) -> Agreement:
-    """Of all reviewers but the adjudicator."""
+    """The agreement of all reviewers except the adjudicator."""
     shared = [
         {who: label for who, label in of.items() if who != ADJUDICATOR}
         for of in labels.values()
@@ -162,7 +162,7 @@ def agreement(labels: Labels) -> Agreement:
 
 
 def cohen(both: Sequence[tuple[str, str]]) -> float | None:
-    """Cohen's kappa; None for no pairs, and where chance alone agrees on all."""
+    """Cohen's kappa; None without pairs, and if chance agreement is 1."""
     n = len(both)
     first, second = Counter(a for a, _ in both), Counter(b for _, b in both)
     by_chance = sum(first[one] * second[one] for one in first) / n**2 if n else 1.0
@@ -171,7 +171,7 @@ def cohen(both: Sequence[tuple[str, str]]) -> float | None:
 
 
 def krippendorff(units: Sequence[Sequence[str]]) -> float | None:
-    """Krippendorff's alpha for nominal values, of units with two labels or more; None where no labels differ at all."""
+    """Krippendorff's alpha for nominal values, of units with two or more labels; None if all labels are the same."""
     totals = Counter(label for unit in units for label in unit)
     n = totals.total()
     expected = n * n - sum(count * count for count in totals.values())

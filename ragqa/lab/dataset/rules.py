@@ -1,7 +1,7 @@
-"""Questions by rules: a sentence that obliges, permits or defines as the question that it answers. Pure.
+"""Makes questions by rules from sentences that oblige, permit or define. Pure.
 
-A question asks for what is left out of the sentence: its condition, its exception, its time, or whether it holds at
-all. What no template makes a readable question of gives none; there are more passages than questions.
+A question asks for a part that is left out of the sentence: its condition, its exception, its time, or whether it holds
+at all. A sentence that fits no template gives no question; there are more passages than questions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LONG = re.compile(
     r",? ?\bfor (?:a (?:minimum )?period of |a minimum of )?(?:at least |not less than |a minimum of )?"
     r"\w+ ?(?:\(\d+\) )?(?:years?|months?)\b.*"
 )
-_POSSIBLE = re.compile(  # "may" that permits nothing
+_POSSIBLE = re.compile(  # after a "may" that permits nothing
     r"(?:be|have|pose|result|arise|include|vary|lead|apply|affect|indicate|occur|also|require|depend|involve|"
     r"become|give rise|need|contain|cause|constitute|mean|not|well|wish|suffer|differ|reflect|come|make it)\b"
 )
@@ -85,7 +85,7 @@ _PLURAL = re.compile(r"\w*[a-rt-z]s$")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One duty of a passage, with the heading above it in lower case, empty where that says little."""
+    """One duty of a passage, with the heading above it in lower case; "" if the heading says little."""
 
     duty: Duty
     heading: str
@@ -93,12 +93,12 @@ class Told:
 
 @lru_cache(maxsize=20_000)
 def told_in(passage: Passage) -> tuple[Told, ...]:
-    """The duties of its first sentences that stand by themselves."""
+    """The self-contained duties in the passage's first sentences."""
     return tuple(_told_in(passage))
 
 
 def joins(passage: Passage) -> bool:
-    """Whether it has a duty short enough for a question about several passages."""
+    """Whether the passage has a duty short enough for a question about several passages."""
     return any(_is_short(told.duty) for told in told_in(passage))
 
 
@@ -107,7 +107,7 @@ def _told_in(passage: Passage) -> Iterator[Told]:
     for span in split_sentences(passage.text)[:READ]:
         sentence = _OWN_HEADING.sub("", span.text)
         duty = duty_of(sentence)
-        if duty is None or not duty.deed:  # nothing but "not" stands before its items
+        if duty is None or not duty.deed:  # only "not" stands before its items
             duty = _bare_duty(sentence)
         if duty is None or _NOBODY.match(duty.subject) or (duty.deed and not _is_whole(duty)):
             continue
@@ -118,13 +118,13 @@ def _told_in(passage: Passage) -> Iterator[Told]:
 
 
 def _uncapitalised(subject: str) -> str:
-    """Without the capital of its sentence, where the word after it has none either: "Variable pay"."""
+    """The subject without the sentence's capital if its next word is in lower case: "Variable pay"."""
     first, _, rest = subject.partition(" ")
     return f"{first.lower()} {rest}" if first[1:].islower() and rest[:1].islower() else subject
 
 
 def _bare_duty(sentence: str) -> Duty | None:
-    """``"A Fund Manager must: (a) …"``, of which the items say what."""
+    """The duty of ``"A Fund Manager must: (a) …"``, whose items say what."""
     head = re.split(r":?\s*(?:\n|\([a-z0-9]{1,4}\))", sentence, maxsplit=1)[0].strip()
     found = _BARE_DUTY.match(head)
     if not found or len(found["subject"].split()) > SHORT:
@@ -135,18 +135,18 @@ def _bare_duty(sentence: str) -> Duty | None:
 
 
 def _is_whole(duty: Duty) -> bool:
-    """Whether the deed ends where a clause does, not after so many words."""
+    """Whether the deed ends at the end of a clause, not at the word limit."""
     rest = duty.whole[len(duty.deed) :]
     is_cut_clause = re.search(r"\b(?:that|whether|how)\b", duty.deed) and not re.match(r"\s*(?:$|[.;])", rest)
     if _NO_VERB.match(duty.deed) or not duty.whole.startswith(duty.deed) or is_cut_clause or _MODAL.search(duty.deed):
         return False
-    if duty.has_items and len(rest.split()) < 2:  # the items go on with it
+    if duty.has_items and len(rest.split()) < 2:  # the items continue it
         return duty.names_items or len(duty.deed.split()) <= 2
     return " " in duty.deed and bool(_CLAUSE_END.match(rest))
 
 
 def heading_of(passage: Passage) -> str:
-    """The heading next above, without its number, not all in capitals; empty where it says little."""
+    """The innermost heading without its number, not all in capitals; "" if it says little."""
     last = bare(passage.section.split(SEPARATOR)[-1]).strip(" .–-")
     plain = re.sub(r"^(?:Part|PART|Chapter|Schedule|APP)?\s*[\dA-Z]*[\d.]+\s*", "", last).strip(" .–-")
     if not 2 <= len(plain.split()) <= 9 or re.search(r"\d|[_:,]", plain) or _SAYS_LITTLE.match(plain.lower()):
@@ -156,7 +156,7 @@ def heading_of(passage: Passage) -> str:
 
 
 def kinds_in(passage: Passage) -> tuple[str, ...]:
-    """Which kinds of question about one passage it may bear, in the order of `KINDS`."""
+    """The kinds of question that can be made from this passage alone, in the order of `KINDS`."""
     found = {"definition"} if defined_terms(passage.text) else set()
     for told in told_in(passage):
         found |= {kind for kind in KINDS[:6] if next(_templates(told, kind), "")}
@@ -165,14 +165,14 @@ def kinds_in(passage: Passage) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _TemplateWords:
-    """The words that templates are made of."""
+    """The words that fill the templates."""
 
     subject: str
     verb: str  # must, should, may
     be: str
     do: str
     deed: str
-    condition: str  # with a space before it, empty without one
+    condition: str  # with a leading space; "" if there is none
     heading: str
 
     @classmethod
@@ -260,7 +260,7 @@ def _templates(told: Told, kind: str) -> Iterator[str]:
 
 
 def _before(pattern: re.Pattern[str], duty: Duty) -> str:
-    """What of the deed stands before the pattern, or after it where that comes first; empty where it has none."""
+    """The deed before the pattern, or after it if the pattern comes first; "" if it does not match."""
     found = pattern.search(duty.whole)
     if not found:
         return ""
@@ -279,7 +279,7 @@ def _before(pattern: re.Pattern[str], duty: Duty) -> str:
 
 
 def is_plural(subject: str) -> bool:
-    """Whether the subject wants "are": "Fund Managers", not "a Fund Manager" nor "the process"."""
+    """Whether the subject takes "are": "Fund Managers", but not "a Fund Manager" or "the process"."""
     if re.match(r"(?:an?|each|every|no|any)\b", subject):
         return False
     head = re.split(r" (?:of|that|who|which|in|for|to|with|on|under|from|by|at|issued|made)\b", subject)[0]
@@ -287,9 +287,9 @@ def is_plural(subject: str) -> bool:
 
 
 def question(passages: Sequence[Passage], kind: str, persona: str, form: str, chance: random.Random) -> str:
-    """A question of this kind that these passages answer together; empty where no template gives one that may be asked.
+    """A question of this kind that these passages answer together; "" if no template gives an acceptable one.
 
-    One passage for the first six of `KINDS`; ``chance`` decides among templates.
+    The first six of `KINDS` take one passage; ``chance`` chooses among templates.
     """
     texts = [passage.text for passage in passages]
     made = [*(_of_several(passages, kind) if len(passages) > 1 else _of_one(passages[0], kind, form))]
@@ -335,7 +335,7 @@ def _scenarios(told: Told, kind: str) -> Iterator[str]:
 
 
 def _of_several(passages: Sequence[Passage], kind: str) -> Iterator[str]:
-    """One question that needs each of the passages; none where one of them has no duty short enough."""
+    """One question that needs all the passages; none if one of them has no duty short enough."""
     several = [[one for one in told_in(p) if _is_short(one.duty)] for p in passages]
     if not all(several):
         return

@@ -1,6 +1,6 @@
-"""The first three stages: passages that oblige, permit or define; topics; and which passages are asked about together.
+"""The first three stages: passages that oblige, permit or define; topics; and groups of related passages.
 
-Pure but for the obligation classifier; scikit-learn clusters, on one thread, so that a seed gives the same bytes.
+Pure except for the obligation classifier; scikit-learn clusters on one thread, so that a seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ragqa.types import Passage
 
 SHORTEST, LONGEST = 12, 250  # words of a passage
 MOST_TOPICS: Final = 69  # RIRAG has as many
-PASSAGES_A_TOPIC: Final = 15  # and so many at least, or a topic is not one
+PASSAGES_A_TOPIC: Final = 15  # the fewest passages of a topic
 TERMS: Final = 6  # of a topic
-LEAST_ALIKE, MOST_ALIKE = 0.15, 0.9  # cosine of passages asked about together: related, and not the same
-NEAREST: Final = 12  # of a passage, looked at
-SPARE: Final = {True: 1.6, False: 1.3}  # questions made for each one wanted, by rules and by a model
+LEAST_ALIKE, MOST_ALIKE = 0.15, 0.9  # cosine of passages in a group: related, but not the same
+NEAREST: Final = 12  # neighbours of a passage that are considered
+SPARE: Final = {True: 1.6, False: 1.3}  # questions made per question wanted, by rules and by a model
 SEVERAL: Final = 0.25  # share of questions about several passages; ObliQA has .24
 SIZES: Final = {2: 0.74, 3: 0.17, 4: 0.05, 5: 0.025, 6: 0.015}  # of groups; ObliQA's table 1, rounded
 SHARES: Final = {  # of kinds, of questions about one passage
@@ -40,7 +40,7 @@ SHARES: Final = {  # of kinds, of questions about one passage
     "definition": 0.07,
 }
 PERSONA_SHARES: Final = {"professional": 0.7, "newcomer": 0.15, "auditor": 0.15}
-SCENARIOS: Final = 0.3  # of the questions whose passage has a case
+SCENARIOS: Final = 0.3  # share of conditions and obligations tried as scenarios
 _MARKS: Final = {
     "permission": r"\bmay (?!not|only)",
     "exception": r"\b(?:unless|except|does not apply)\b",
@@ -54,8 +54,8 @@ def passages_of(
 ) -> list[Row]:
     """The passages to ask about: {id, document, section, why, kinds, text}, in the corpus's order.
 
-    ``why`` is "obliges", "permits" or "defines"; ``kinds`` are the questions it may bear, by rules those that a
-    template makes. ``only``: documents of this id or title, or sections that contain this. Raises CorpusError.
+    ``why`` is "obliges", "permits" or "defines". ``kinds`` are the possible kinds of question; with ``by_rules``, those
+    that a template makes. ``only`` selects documents by id or title, and sections by words. Raises CorpusError.
     """
     rows = []
     corpus = list(passages)
@@ -104,7 +104,7 @@ def _marked(text: str, obliges: bool, defines: bool) -> tuple[str, ...]:
 def vectors_of(texts: Sequence[str], *, every: bool = False) -> tuple[Any, list[str]]:
     """The TF-IDF vectors of the texts, sparse, of length 1, and the term of each column.
 
-    Of many texts without the words of fewer than three or of a fifth of them, unless ``every`` word is to count.
+    With many texts, words in fewer than three or in more than a fifth of them are left out, unless ``every`` is set.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -121,7 +121,7 @@ def vectors_of(texts: Sequence[str], *, every: bool = False) -> tuple[Any, list[
 
 
 def topics_of(texts: Sequence[str], seed: int) -> dict[str, list[str]]:
-    """Topics by k-means, each named by its two heaviest terms, with the six that tell it from the others."""
+    """Topics by k-means, each named by its two heaviest terms, with the six terms that distinguish it most."""
     import numpy as np
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -136,7 +136,7 @@ def topics_of(texts: Sequence[str], seed: int) -> dict[str, list[str]]:
     for centre in centres - 0.5 * centres.mean(axis=0):
         ranked = [terms[n] for n in np.argsort(-centre, kind="stable")[: 3 * TERMS]]
         kept: list[str] = []
-        for term in ranked:  # "client money", not "client money" and "money"
+        for term in ranked:  # keeps "client money", drops "money"
             words = set(term.split())
             if not any(words <= set(one.split()) for one in kept):
                 kept = [one for one in kept if not set(one.split()) < words] + [term]
@@ -145,7 +145,7 @@ def topics_of(texts: Sequence[str], seed: int) -> dict[str, list[str]]:
 
 
 def topic_of_each(texts: Sequence[str], topics: Mapping[str, Sequence[str]]) -> list[str]:
-    """For each text the topic whose key terms it has most of, rare ones counting more; empty where it has none."""
+    """For each text, the topic with most of its key terms, rare terms counting more; "" if it has none."""
     patterns = {
         term: re.compile(rf"\b{re.escape(term.lower())}(?:e?s)?\b") for terms in topics.values() for term in terms
     }
@@ -168,9 +168,9 @@ Makes = Callable[[Row], bool]  # whether a question can be made of a group
 
 
 class Plan:
-    """Draws groups until there are enough. ``rows`` are those of the first stage; ``makes`` tries one.
+    """Draws groups until there are enough. ``rows`` are those of the first stage; ``makes`` tests a group.
 
-    ``joins``: for each row, whether it may be one of several.
+    ``joins`` tells for each row whether it may be in a group of several passages.
     """
 
     def __init__(
@@ -182,8 +182,9 @@ class Plan:
         self.vectors = vectors_of([row["text"] for row in rows])[0]
 
     def drawn(self, wanted: int, cites: Edges, position_of: Mapping[str, int], *, by_rules: bool) -> list[Row]:
-        """Groups of one passage, then of several, {id, topic, from, kind, persona, form, passages}; fewer where the
-        corpus has no more. ``cites`` are the corpus's citations by position.
+        """Groups of one passage, then of several: {id, topic, from, kind, persona, form, passages}.
+
+        There are fewer than wanted if the corpus has no more. ``cites`` are the corpus's citations by position.
         """
         total = round(wanted * SPARE[by_rules])
         n_several = round(total * SEVERAL)
@@ -214,7 +215,7 @@ class Plan:
                 return
 
     def _stratified(self) -> list[int]:
-        """Every passage, in an order of which any beginning has documents and sections in proportion."""
+        """Every passage, in an order whose first items always have documents and sections in proportion."""
         groups: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for place, row in enumerate(self.rows):
             groups[row["document"], row["section"]].append(place)
@@ -225,7 +226,7 @@ class Plan:
         return [place for _, place in sorted(keyed)]
 
     def _several(self, wanted: int, cites: Edges, position_of: Mapping[str, int]) -> Iterator[Row]:
-        """Half from citations, half from what is alike within a topic."""
+        """Half from citations, half from similar passages of a topic."""
         of_position = {position_of[row["id"]]: n for n, row in enumerate(self.rows) if self.joins[n]}
         pairs = [
             (place, of_position[target])

@@ -1,8 +1,8 @@
-"""The files of a data set's stages: each can be read and edited, and the next stage goes on from it.
+"""The files of a data set's stages: each can be read and edited, and the next stage continues from it.
 
-Beside them ``stages.json`` says of each file what it was made from and the sha256 it was written with. It is written
-after the old file has gone and before the new one is there, so that a process killed in between leaves no file rather
-than one of which nobody knows whether it was edited.
+``stages.json`` records what each file was made from and its sha256 when it was written. It is updated after the old
+file is deleted and before the new one is written. A process that is killed in between thus leaves no file, rather than
+a file that may or may not have been edited.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Stages:
         self.folder = folder
 
     def is_edited(self, name: str) -> bool:
-        """Whether somebody changed the file since it was written."""
+        """Whether the file was changed after it was written."""
         path = self.folder / name
         return path.exists() and self._known().get(name, {}).get("sha256") != sha256_of(path)
 
     def is_of(self, name: str, made_from: Mapping[str, Any]) -> bool:
-        """Whether the file is there and was made from this, edited since or not.
+        """Whether the file exists and was made from this, whether edited since or not.
 
-        Raises ConfigError where it was made from something else and somebody edited it: it is not overwritten.
+        Raises ConfigError if it was made from something else and was edited, so that it is not overwritten.
         """
         path = self.folder / name
         if not path.exists():
@@ -55,13 +55,13 @@ class Stages:
         return False
 
     def made(self, name: str, made_from: Mapping[str, Any], make: Callable[[], str]) -> str:
-        """The text of the file as it stands, made where it is not there or made from something else."""
+        """The text of the file, which is made if it is missing or was made from something else."""
         if not self.is_of(name, made_from):
             self.write(name, made_from, make())
         return read_utf8(self.folder / name, name)
 
     def write(self, name: str, made_from: Mapping[str, Any], text: str) -> None:
-        """Puts the file in place. Raises RecordError where it cannot be written."""
+        """Writes the file and its entry. Raises RecordError if it cannot be written."""
         path = self.folder / name
         entry = {"made_from": digest(made_from), "sha256": hashlib.sha256(text.encode()).hexdigest()}
         with translated(self.folder):
@@ -70,7 +70,7 @@ class Stages:
             write_whole(path, [text])
 
     def forget(self) -> None:
-        """Every stage's file is thrown away."""
+        """Deletes the files of all stages."""
         for name in (*FILES, STAGES):
             (self.folder / name).unlink(missing_ok=True)
 
@@ -83,17 +83,17 @@ class Stages:
 
 
 def sha256_of(path: Path) -> str:
-    """Of the file's content; empty where there is none."""
+    """The sha256 of the file's content; "" if there is no file."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """JSON lines."""
+    """The rows as JSON lines."""
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
 def rows_in(text: str, name: str, keys: Sequence[str]) -> list[Row]:
-    """The objects of JSON lines, each with an id of its own. Raises CorpusError, naming the line."""
+    """The objects of JSON lines, each with a unique id. Raises CorpusError naming the line."""
     rows: list[Row] = []
     seen: set[str] = set()
     for number, line in enumerate(text.split("\n"), start=1):

@@ -1,8 +1,8 @@
-"""Whether a made question belongs to its passages: RIRAG's rule (section 3.2) and ours; how hard they are to find.
+"""Validates made questions against their passages by RIRAG's rule (section 3.2) or ours, and ranks the passages.
 
-RIRAG: premise the passage, hypothesis the question; entailment stays, contradiction goes, neutral stays where
-``|neutral - entailment| < |neutral - contradiction|``. Which comes to one comparison: whatever the label, a pair stays
-exactly where entailment is above contradiction.
+In RIRAG's rule the passage is the premise and the question the hypothesis. Entailment is kept, contradiction is
+dropped, and neutral is kept if ``|neutral - entailment| < |neutral - contradiction|``. This amounts to one comparison:
+whatever the label, a pair is kept exactly if entailment is above contradiction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ragqa.types.scores import NliProbabilities
 from ragqa.types.streams import returned
 
 RULES: Final = ("ours", "rirag", "none")
-COVERED: Final = 0.5  # share of the question's words, stop words aside, that the passage and its headings have
+COVERED: Final = 0.5  # share of the question's content words that the passage and its headings have
 DEEP: Final = 100
 FUSED: Final = "fused"
 
@@ -36,14 +36,14 @@ def kept_by_rirag(found: NliProbabilities) -> bool:
 
 
 def cover(question: str, passage: Passage) -> float:
-    """The share of the question's content words that stand in the passage, its title or its headings, in [0, 1]."""
+    """The share of the question's content words that occur in the passage, its title or its headings, in [0, 1]."""
     asked = read(question).content
     said = read(f"{passage.title} {passage.section} {passage.text}").stems
     return len(asked & said) / (len(asked) or 1)
 
 
 class Validator:
-    """Reads questions beside their passages. Shared by threads where the models are."""
+    """Compares questions with their passages. May be shared by threads if the models may."""
 
     def __init__(
         self, index: Index, retrievers: Sequence[Retriever], fusion: FusionConfig, nli: NliModel, encoder: Encoder
@@ -55,8 +55,9 @@ class Validator:
     def validated(self, question: str, passages: Sequence[Passage], kind: str) -> dict[str, Any]:
         """{problem, passages: [{nli, rirag, cover, alone, with_neighbours}], ranks}, in the order of the passages.
 
-        ``alone``: the passage by itself answers the question, or a part of it, as the quoting writer judges;
-        ``with_neighbours``: with the passage before and after it. ``ranks`` are from 1 by ranking, None beyond 100.
+        ``alone`` tells whether the direct generator answers the question, or a part of it, from the passage alone;
+        ``with_neighbours``, from the passage with those before and after it. ``ranks`` are from 1 by ranking, None
+        beyond 100.
         """
         found = self.nli.predict([(passage.text, question) for passage in passages])
         rows = [
@@ -73,7 +74,7 @@ class Validator:
         return {"problem": problem(question, texts, kind), "passages": rows, "ranks": self._ranks(question, passages)}
 
     def answered(self, question: str, passage: Passage) -> bool:
-        """Whether the direct writer answers the question, or a part of it, from the passage and those beside it."""
+        """Whether the direct generator answers the question, or a part of it, from the passage and its neighbours."""
         return self._answers(question, [passage, *filter(None, self.index.neighbours(passage))])
 
     def _answers(self, question: str, passages: Sequence[Passage]) -> bool:
@@ -91,11 +92,11 @@ class Validator:
 
 
 def judged(row: Mapping[str, Any], rule: str) -> tuple[list[int], str]:
-    """The places of a validated question's passages that stay under this rule, one of `RULES`, and why none does.
+    """The positions of a question's passages that this rule (of `RULES`) keeps, and the reason if it keeps none.
 
-    RIRAG's judges each passage by itself. "ours" keeps all of them or none, for a question about several is another one
-    without some: each must have enough of the question's words, and the direct writer find an answer in one of them,
-    read with its neighbours.
+    RIRAG's rule judges each passage alone. "ours" keeps all of them or none, because a question about several passages
+    changes without some of them. Each must have enough of the question's words, and the direct generator must find an
+    answer in one of them, read with its neighbours.
     """
     passages = row["passages"]
     every = list(range(len(passages)))

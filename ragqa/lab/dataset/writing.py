@@ -1,4 +1,4 @@
-"""Questions by a language model: one short call each, and a few more where the reply may not be asked."""
+"""Questions by a language model: one short call each, and a few more if the reply is rejected."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _FORMS: Final = {
 
 
 def written(row: Mapping[str, Any], passages: Sequence[Passage], config: GenerationConfig) -> dict[str, str]:
-    """{question, by, note}: what the model wrote, the question empty where none of its tries may be asked.
+    """{question, by, note} by the model; the question is empty if all its tries were rejected.
 
-    Raises GenerationError where the server fails, ConfigError and ModelError as `ChatClient` does.
+    Raises GenerationError if the server fails, ConfigError and ModelError as `ChatClient` does.
     """
     wish = f"Wanted: a question of the kind {row['kind']!r}, asked by {_ASKERS[row['persona']]}; "
     instructions = load_prompt(PROMPT, prompt_folder())
@@ -44,7 +44,7 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
     with closing(client):
         for n in range(TRIES):
             again = f" Your last reply {found}: write another." if found else ""
-            form = _FORMS["question" if found else row["form"]]  # who tells no case in the right form asks plainly
+            form = _FORMS["question" if found else row["form"]]  # after a failed scenario a plain question is requested
             prompt = build_prompt(Question(f"{wish}{form}.{again}"), passages, instructions)
             reply = Reply(MAX_CHARS)
             returned(client.write(prompt.messages, reply, seed=(config.seed or 0) + n))
@@ -56,9 +56,9 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
 
 
 def _one_line(reply: str) -> str:
-    """The reply on one line, without what models put around a question, and without the rule it refers to.
+    """The question in the reply, on one line, without labels, quotation marks and references to rules.
 
-    Of several lines the first that is a question counts: what stands about it is what the model thinks of it.
+    Of several lines the first question counts; the other lines are the model's comments on it.
     """
     lines = [" ".join(line.split()) for line in unwrapped(without_invisible(without_controls(reply))).splitlines()]
     bare = [line.strip(" \t\"'“”*").removeprefix("Question:").strip(" \t\"'“”*") for line in lines]

@@ -1,1 +1,1 @@
-"""Every model trained here."""
+"""The training of all bundled models."""

@@ -1,7 +1,7 @@
-"""The answer selector: questions with labelled sentences gathered, a cross-encoder trained on them and measured.
+"""The answer selector: gathers questions with labelled sentences, and trains and measures a cross-encoder on them.
 
-A question's sentences are learnt together, against the answer "none of them": the sentence that answers is to come
-first, and of a near miss no sentence is to come before "none". The folds are those of `ragqa.lab.claims`.
+A question's sentences are trained together with the option "none of them". The sentence that answers should rank first;
+for a near miss, no sentence should rank before "none". The folds are those of `ragqa.lab.claims`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-OWN = 4  # sentences of a question's own passage: those that answer, and the others nearest in words
+OWN = 4  # sentences of a question's own passage: those that answer, then those nearest in words
 OWN_OF_SQUAD = 3
-NEAREST = 14  # sentences of other passages that are looked at
-FOREIGN = 4  # of them that are kept to draw from
-OF_JUDGED = 8  # sentences of a question whose nearest of a whole corpus are judged: all that answer, then others
-ALIKE = 0.6  # of the words of two sentences: they may answer the same
-WITH_HEADING = 0.6  # chance that the model sees what stands above a sentence
+NEAREST = 14  # sentences of other passages that are considered
+FOREIGN = 4  # of these that are kept to draw from
+OF_JUDGED = 8  # sentences per question with judged sentences of a corpus: all that answer, then others
+ALIKE = 0.6  # share of words in common from which two sentences may give the same answer
+WITH_HEADING = 0.6  # chance that the model sees the headings above a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +66,19 @@ class AnswerSources:
     claims: Path  # claims.jsonl
     documents: Path | None = None  # ObliQA's, for the headings above the claims' passages
     squad: Path | None = None  # JSON lines of {question, title, context, answerable, answers}
-    without: Path | None = None  # JSON lines of questions that must not be learnt
+    without: Path | None = None  # JSON lines of questions that must not be trained on
     written: Path | None = None  # RAGQA_DATA, whose further passages have questions of our own
     fold: int | None = None
-    passes: int = 2  # over the claims' questions and the judged ones, each with sentences drawn anew
+    passes: int = 2  # over the claims' questions and the judged ones, with new sentences drawn in each
     n_questions: int | None = None  # of the claims' and our own in a pass, drawn at random; None: all
     n_squad: int = 1_000  # questions, drawn at random
-    n_foreign: int = 2  # sentences of other passages beside a question's own
+    n_foreign: int = 2  # sentences of other passages in addition to a question's own
     seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledQuestion:
-    """A question and sentences, each as the model reads it, and whether it answers."""
+    """A question and sentences as the model reads them, each with a label of whether it answers."""
 
     question: str
     sentences: tuple[str, ...]
@@ -86,7 +86,7 @@ class LabelledQuestion:
 
     @property
     def n_chars(self) -> int:
-        """Stands for the length in tokens when batches are made."""
+        """The length in characters, used instead of tokens when batches are formed."""
         return len(self.question) + max(map(len, self.sentences))
 
 
@@ -106,7 +106,7 @@ class _Candidates:
 
 
 def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], list[LabelledQuestion]]:
-    """(questions to train on; those of the fold held out, with all sentences of their passage). Raises CorpusError."""
+    """(training questions; questions of the held-out fold with all sentences of their passage). Raises CorpusError."""
     chance = random.Random(sources.seed)
     headings = _headings(sources.documents) if sources.documents else {}
     learnt: list[_Candidates] = []
@@ -132,7 +132,7 @@ def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], li
 
 
 def _headings(documents: Path) -> dict[str, str]:
-    """What stands above each passage of these ObliQA documents, by its id among the claims."""
+    """The headings above each passage of these ObliQA documents, by the passage's id among the claims."""
     return {f"adgm:{one.passage_id}": heading_above("", one.section) for one in load_obliqa(documents)}
 
 
@@ -143,7 +143,7 @@ def _of_claims(passage: ClaimedPassage, heading: str) -> Iterator[_Candidates]:
 
 
 def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Candidates]:
-    """Each with the sentence that answers, as words tell it, and no other that holds the same answer."""
+    """SQuAD's questions, each with the likeliest answering sentence by words, and no other that contains the answer."""
     left_out = {str(row["question"]) for row in _rows(sources.without)} if sources.without else set()
     rows = [row for row in _rows(sources.squad) if row["question"] not in left_out]
     for row in chance.sample(rows, min(sources.n_squad, len(rows))):
@@ -166,7 +166,7 @@ def _rows(file: Path | None) -> Iterator[dict[str, Any]]:
 
 
 def _find_foreign(questions: Sequence[_Candidates]) -> None:
-    """Gives each question the sentences nearest to it, by rare words, among those of other passages."""
+    """Finds for each question the nearest sentences of other passages, weighted by rare words."""
     pool = list(dict.fromkeys((text, one.heading) for one in questions for text in one.sentences))
     stems = [read(text).content for text, _ in pool]
     holding: dict[str, list[int]] = defaultdict(list)
@@ -187,7 +187,7 @@ def _find_foreign(questions: Sequence[_Candidates]) -> None:
 
 
 def _drawn(asked: _Candidates, n_foreign: int, chance: random.Random) -> LabelledQuestion:
-    """A few of its sentences, now with what stands above them and now without."""
+    """A few of the question's sentences, drawn at random with or without their headings."""
     words = read(asked.question).content
     near = [len(words & read(text).content) + 2 * chance.random() for text in asked.sentences]
     places = sorted(range(len(near)), key=lambda n: (not asked.answers[n], -near[n]))[:OWN]
@@ -200,7 +200,7 @@ def _drawn(asked: _Candidates, n_foreign: int, chance: random.Random) -> Labelle
 
 
 def _drawn_of_judged(asked: JudgedQuestion, chance: random.Random) -> LabelledQuestion:
-    """With what stands above each sentence, as the direct answer has it read."""
+    """The question with each sentence under its headings, as the direct generator presents it to the selector."""
     others = [one for one in asked.sentences if not one[2]]
     right = [one for one in asked.sentences if one[2]][:OF_JUDGED]
     found = [*right, *chance.sample(others, min(len(others), OF_JUDGED - len(right)))]
@@ -209,7 +209,7 @@ def _drawn_of_judged(asked: JudgedQuestion, chance: random.Random) -> LabelledQu
 
 
 def questions_sha256(questions: Sequence[LabelledQuestion]) -> str:
-    """Of texts and labels, in their order."""
+    """The sha256 of texts and labels, in order."""
     digest = hashlib.sha256()
     for one in questions:
         digest.update(json.dumps([one.question, one.sentences, one.answers]).encode())
@@ -221,10 +221,10 @@ def questions_sha256(questions: Sequence[LabelledQuestion]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersTraining(Training):
-    """How to train. Defaults are those that paid in trials on two processor cores."""
+    """Training settings. The defaults worked best in trials on two processor cores."""
 
-    base: str  # a cross-encoder of one output: a folder
-    words: str = "nli-minilm-l6"  # whose word embeddings it gets, of the same vocabulary, to share them when packed
+    base: str  # a folder with a cross-encoder of one output
+    words: str = "nli-minilm-l6"  # source of its word embeddings (same vocabulary), which it shares when packed
     epochs: int = 1
     batch_size: int = 8  # questions
     learning_rate: float = 4e-5
@@ -240,7 +240,7 @@ def train_answers(
 ) -> Iterator[Progress]:
     """Trains in ``out`` and writes the weights when done; resumes at its checkpoint as `train_nli` does.
 
-    Raises ModelError where the base is no cross-encoder of one output, or the word embeddings are of another shape.
+    Raises ModelError if the base is no cross-encoder of one output, or if the word embeddings have another shape.
     """
     base, words = resolve_model(training.base, KIND), resolve_model(training.words)
     model = load_classifier(
@@ -281,7 +281,7 @@ def _share_words(model: PreTrainedModel, words: Path) -> None:
 
 
 def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Sequence[LabelledQuestion]) -> torch.Tensor:
-    """Each sentence's own answer, and half of each question's sentence among all and "none", whose logit is 0."""
+    """The loss per sentence, plus half the loss of each question's choice among its sentences and "none" (logit 0)."""
     import torch
     from torch.nn import functional
 
@@ -292,7 +292,7 @@ def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Seque
     for one in batch:
         end = start + len(one.answers)
         among = torch.cat([logits.new_zeros(1), logits[start:end]])
-        most = answers[start:end].max()  # of a part of the answer alone, half
+        most = answers[start:end].max()  # half if there is only a part of the answer
         wanted = most * torch.logsumexp(logits[start:end][answers[start:end] == most], 0)
         lists.append(torch.logsumexp(among, 0) - wanted)
         start = end
@@ -300,7 +300,7 @@ def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Seque
 
 
 def _held_out(model: PreTrainedModel, encoder: PairEncoder, questions: Sequence[LabelledQuestion], bf16: bool) -> float:
-    """The area under the curve of answered questions against near misses."""
+    """The area under the ROC curve of answered questions against near misses."""
     import torch
 
     scores = []
@@ -337,16 +337,16 @@ def answers_card(
 
 @dataclass(frozen=True, slots=True)
 class AnswersReport:
-    """What scores of sentences are worth: shares and an area under a curve, in [0, 1]; NaN where nothing was asked."""
+    """Measures of sentence scores: shares and an area under a curve, in [0, 1]; NaN without questions."""
 
-    first: float  # of the answered questions with several sentences, one that answers comes first
+    first: float  # share of answered questions with several sentences whose first one answers
     n_first: int
-    auc: float  # the best sentence of an answered question before that of another
+    auc: float  # of best sentences: answered questions against the others
     n: int
 
 
 def measures(questions: Sequence[LabelledQuestion], scores: Sequence[Sequence[float]]) -> AnswersReport:
-    """``scores`` of each question's sentences, in their order."""
+    """The measures of ``scores``, which hold a score for each sentence of each question."""
     several = [
         one.answers[max(range(len(found)), key=found.__getitem__)]
         for one, found in zip(questions, scores, strict=True)

@@ -1,6 +1,6 @@
-"""A BERT encoder out of an ONNX file, cut to its first layers: where a training of a small classifier can start.
+"""Reads a BERT encoder from an ONNX file and cuts it to its first layers, as a backbone for small classifiers.
 
-Registries of packages carry encoders as ONNX, not as safetensors.
+Package registries hold encoders as ONNX, not as safetensors.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
 def cut_body(onnx: Path, layers: int, out: Path) -> int:
-    """Writes the first ``layers`` layers as safetensors into ``out``, with config and tokenizer; gives how many it has.
+    """Writes the first ``layers`` layers as safetensors into ``out``, with config and tokenizer; returns their total.
 
-    ``config.json`` and the tokenizer's files stand beside the file or one folder up, as in the hub's ONNX exports.
-    Raises ModelError where the file is no BERT encoder with so many layers.
+    ``config.json`` and the tokenizer's files must be beside the file or one folder up, as in the hub's ONNX exports.
+    Raises ModelError if the file is no BERT encoder with that many layers.
     """
     import torch
     from transformers import BertConfig, BertModel
@@ -54,6 +54,6 @@ def cut_body(onnx: Path, layers: int, out: Path) -> int:
 
 
 def _layer_of(name: str) -> int:
-    """-1 of an embedding."""
+    """The number of the layer; -1 for an embedding."""
     match = _LAYER.match(name)
     return int(match.group(1)) if match else -1

@@ -1,4 +1,4 @@
-"""Verdicts as shipped on labelled claims and on policies held against rules: rates, balanced accuracy, by kind."""
+"""Measures shipped verdicts on labelled claims and on policies compared with rules: rates, balanced accuracy, kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ragqa.types.scores import Cover, ObligationVerdict, SentenceVerdict, Verdic
 LABELS: tuple[str, ...] = ("supported", "contradicted", "unsupported")
 GAP_LABELS: tuple[str, ...] = ("covered", "partly", "conflicts", "absent")
 _LABEL_OF = dict(zip((Cover.COVERED, Cover.IN_PART, Cover.IN_CONFLICT, Cover.NOT_COVERED), GAP_LABELS, strict=True))
-NAMED = 0.5  # share of a missing part's words that the words named as missing must have
+NAMED = 0.5  # share of a missing part's words that must be named as missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class JudgedClaim:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPolicy:
-    """A passage of a policy, what its rule's obligations come to, and whether what is missing was named."""
+    """A passage of a policy, the verdict on its rule, and whether the missing parts were named."""
 
     policy: PolicyText
     said: str  # one of `GAP_LABELS`
@@ -47,7 +47,7 @@ class JudgedPolicy:
 
 
 def judge_claims(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterator[list[JudgedClaim]]:
-    """The claims of each passage, judged as in an answer, without RePASs, which decides nothing of it.
+    """The claims of each passage, judged as in an answer, but without RePASs, which does not affect verdicts.
 
     Raises ScoringError.
     """
@@ -65,7 +65,7 @@ def judge_claims(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> It
 
 
 def judge_gaps(gaps: Iterable[Gap], scorer: RepassScorer) -> Iterator[list[JudgedPolicy]]:
-    """The policies of each rule, as `ragqa gaps` reads those that it finds. Raises ScoringError."""
+    """The policies of each rule, judged as in `ragqa gaps`. Raises ScoringError."""
     for gap in gaps:
         sentences = [[span.text for span in split_sentences(policy.text)] for policy in gap.texts]
         found = policy_verdicts(Passage(gap.id, gap.id, gap.rule), sentences, scorer)
@@ -81,7 +81,7 @@ def _judged_policy(gap: Gap, policy: PolicyText, verdicts: Sequence[ObligationVe
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """``counts[gold][said]`` over labels, and by kind how many of each label were said."""
+    """``counts[gold][said]`` over labels, and the counts of given labels by kind."""
 
     counts: dict[str, Counter[str]]
     kinds: dict[tuple[str, str], Counter[str]]
@@ -92,13 +92,13 @@ class Rates:
         return fmean(self.share(label, label) for label in self.counts) if self.counts else 0.0
 
     def share(self, gold: str, said: str) -> float:
-        """Of those with this gold label, the share called so."""
+        """The share of items with this gold label that were called ``said``."""
         total = self.counts[gold].total()
         return self.counts[gold][said] / total if total else 0.0
 
 
 def claim_rates(judged: Sequence[JudgedClaim]) -> Rates:
-    """Over claims; kinds are (label, kind)."""
+    """The rates over claims; kinds are (label, kind)."""
     found = Rates({}, {})
     for one in judged:
         found.counts.setdefault(one.claim.label, Counter())[one.said] += 1
@@ -107,7 +107,7 @@ def claim_rates(judged: Sequence[JudgedClaim]) -> Rates:
 
 
 def policy_rates(judged: Sequence[JudgedPolicy]) -> Rates:
-    """Over policies; without kinds."""
+    """The rates over policies, without kinds."""
     found = Rates({}, {})
     for one in judged:
         found.counts.setdefault(one.policy.label, Counter())[one.said] += 1

@@ -1,8 +1,8 @@
-"""How every transformer here is trained: the loop, its checkpoints, and classifiers loaded and written.
+"""The training loop of all transformers, its checkpoints, and loading and writing of classifiers.
 
-Killed, a training resumes at its last checkpoint, to the weights it would have had (up to the rounding of the
-processor's threads): what a step draws at random follows from the seed and the step's number alone. A checkpoint is the
-whole state in one safetensors file, replaced in one rename; no pickle.
+A killed training resumes at its last checkpoint and reaches the same weights (up to rounding by the processor's
+threads), because random choices in a step depend only on the seed and the step's number. A checkpoint is the whole
+state in one safetensors file, replaced in one rename, without pickle.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ logger = logging.getLogger(__name__)
 
 CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "model.safetensors"
-MOMENTS = ("exp_avg", "exp_avg_sq")  # what AdamW keeps per parameter, beside its step
-NOT_STAMPED = {"checkpoint_every", "stop_after"}  # settings that decide how often a run is saved, not what it learns
+MOMENTS = ("exp_avg", "exp_avg_sq")  # AdamW's state per parameter, besides its step
+NOT_STAMPED = {"checkpoint_every", "stop_after"}  # settings that do not affect what a run learns
 REPORT_EVERY = 10  # steps
-TRIAL = (2, 96)  # texts and their tokens, in the step by which precisions are timed
+TRIAL = (2, 96)  # texts and their tokens in the timed step
 POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
-MAX_NORM = 1.0  # of the gradient; a longer one is scaled down to it
+MAX_NORM = 1.0  # of the gradient, which is scaled down to it
 
 Batch = TypeVar("Batch", bound=Sized)
 
 
 class HasLength(Protocol):
-    """What is learnt from, with a number of characters that stands for its length in tokens."""
+    """A training sample with its number of characters, used instead of its length in tokens."""
 
     @property
     def n_chars(self) -> int: ...
@@ -58,14 +58,14 @@ Sample = TypeVar("Sample", bound=HasLength)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What every training is told. Each kind has defaults of its own, those that paid in trials, and more settings."""
+    """The settings of every training. Each kind adds settings and its own defaults, which worked best in trials."""
 
     base: str  # the model to start from
     epochs: int  # >= 1
     batch_size: int  # per step, >= 1
     learning_rate: float  # falls linearly to 0; see `_learning_rate`
     warmup_steps: int
-    weight_decay: float = 0.01  # not of biases and norms
+    weight_decay: float = 0.01  # except for biases and norms
     seed: int = 1  # >= 0
     checkpoint_every: int = 50  # steps
     stop_after: int | None = None  # steps after which the weights are written; the schedule stays that of all epochs
@@ -73,7 +73,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Before the first step: ``done`` of ``total`` texts are prepared."""
+    """Progress before the first step: ``done`` of ``total`` texts are prepared."""
 
     done: int
     total: int
@@ -81,23 +81,23 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a training is. ``held_out`` is the accuracy on what was held out, None where it was not measured."""
+    """The progress of a training. ``held_out`` is the accuracy on held-out samples, None if it was not measured."""
 
     step: int
     steps: int
-    loss: float = float("nan")  # mean over the steps since the last report; NaN where nothing was left to train
+    loss: float = float("nan")  # mean over the steps since the last report; NaN if nothing was left to train
     pairs_per_second: float = 0.0  # since the first step of this run
     seconds: float = 0.0  # since this run began
     held_out: float | None = None
 
 
 class TrainingRun:
-    """A model that is trained in a folder: its optimizer, its schedule and how many steps are done."""
+    """The training of a model in a folder: its optimizer, its schedule and the number of steps done."""
 
     def __init__(self, model: nn.Module, training: Training, steps: int, out: Path, stamp: str) -> None:
-        """Makes the folder ``out`` where it is not there, and takes up its checkpoint where there is one of ``stamp``.
+        """Creates the folder ``out`` if needed, and loads its checkpoint if there is one with ``stamp``.
 
-        ``steps`` are those of all epochs. Raises ModelError where the checkpoint does not fit.
+        ``steps`` are those of all epochs. Raises ModelError if the checkpoint does not fit.
         """
         self._began = time.perf_counter()
         self._model, self._training, self._out, self._stamp = model, training, out, stamp
@@ -110,7 +110,7 @@ class TrainingRun:
 
     @property
     def is_finished(self) -> bool:
-        """Whether no step is left to take."""
+        """Whether all steps are done."""
         return self.done >= self._end
 
     def train(
@@ -120,10 +120,10 @@ class TrainingRun:
         export: Callable[[], None],
         measure: Callable[[], float] | None = None,
     ) -> Iterator[Progress]:
-        """Takes the steps that are left, one per batch; saves as it goes, and calls ``export`` at the end.
+        """Runs the remaining steps, one per batch, saves checkpoints, and calls ``export`` at the end.
 
-        ``batches`` are those after the steps that are done. Yields every 10 steps and at each checkpoint, where
-        ``measure`` gives `Progress.held_out`; once where nothing is left.
+        ``batches`` are those after the steps already done. Yields every 10 steps and at each checkpoint, where
+        ``measure`` gives `Progress.held_out`; yields once if no step is left.
         """
         if self.is_finished:
             export()
@@ -153,7 +153,7 @@ class TrainingRun:
     def _begin(self, step: int) -> None:
         import torch
 
-        torch.manual_seed(self._training.seed * 1_000_003 + step)  # of the dropout: what went before does not matter
+        torch.manual_seed(self._training.seed * 1_000_003 + step)  # for the dropout, independent of earlier steps
         for group in self._optimizer.param_groups:
             group["lr"] = _learning_rate(self._training, step, self.steps)
 
@@ -177,16 +177,16 @@ def _adamw(trained: list[nn.Parameter], training: Training) -> torch.optim.AdamW
 
 
 def _learning_rate(training: Training, step: int, steps: int) -> float:
-    """Of this step, from 1: rises over the warm-up while it falls linearly over all steps."""
+    """The rate of this step (from 1): it rises over the warm-up and falls linearly over all steps."""
     return training.learning_rate * min(1.0, step / max(1, training.warmup_steps)) * (1 - (step - 1) / steps)
 
 
 def trains_in_bf16(model: PreTrainedModel, weights: str, precision: Precision = "auto") -> bool:
-    """Whether to train this transformer, of weights with this sha256, in bf16 by autocast.
+    """Whether to train this transformer, whose weights have this sha256, in bf16 by autocast.
 
-    "auto": on a GPU where it computes in bf16; on a processor where a step, forward and back, is timed to be faster
-    (`ragqa.models.inference.precision`), for without bf16 instructions one takes six to nine times as long as in fp32.
-    What is timed is remembered, so that a training resumes in the precision it began with.
+    "auto" means bf16 on a GPU that supports it, and on a processor if a timed step, forward and back, is faster
+    (`ragqa.models.inference.precision`): without bf16 instructions a step takes six to nine times as long as in fp32.
+    Timings are stored, so that a training resumes in the precision it began with.
     """
     import torch
 
@@ -209,7 +209,7 @@ def trains_in_bf16(model: PreTrainedModel, weights: str, precision: Precision = 
 
 
 def batches_of_epoch(pairs: Sequence[Sample], batch_size: int, seed: int) -> Iterator[list[Sample]]:
-    """All pairs in batches of alike lengths, in an order that ``seed`` fixes; the last batch may be smaller."""
+    """All pairs in batches of similar lengths, in an order given by ``seed``; the last batch may be smaller."""
     chance = random.Random(seed)
     order = list(range(len(pairs)))
     chance.shuffle(order)
@@ -225,13 +225,13 @@ def batches_of_epoch(pairs: Sequence[Sample], batch_size: int, seed: int) -> Ite
 
 
 def stamp_of(settings: Mapping[str, object], *sha256: str) -> str:
-    """One sha256 of all that decides a run: its settings, and the sha256 of the base's weights and of the data."""
+    """One sha256 of everything that decides a run: its settings and the sha256s of the base's weights and the data."""
     deciding = {name: value for name, value in settings.items() if name not in NOT_STAMPED}
     return hashlib.sha256(json.dumps([deciding, *sha256], sort_keys=True).encode()).hexdigest()
 
 
 def save_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim.AdamW, step: int, stamp: str) -> None:
-    """Trained parameters, AdamW's moments and the number of finished steps; ``stamp`` names settings and data."""
+    """Saves trained parameters, AdamW's moments and the number of steps; ``stamp`` identifies settings and data."""
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}
@@ -245,9 +245,9 @@ def save_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim
 
 
 def load_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim.AdamW, stamp: str) -> int:
-    """Puts the saved state in place and gives the number of finished steps; 0 where nothing was saved.
+    """Restores the saved state and returns the number of finished steps; 0 if nothing was saved.
 
-    Raises ModelError where the file belongs to other settings or data, or cannot be read.
+    Raises ModelError if the file belongs to other settings or data, or cannot be read.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -289,11 +289,11 @@ def load_classifier(
     frozen_words: bool = True,
     frozen_layers: int = 0,
 ) -> PreTrainedModel:
-    """The model in ``base``, on the GPU where there is one, in fp32; its outputs stay where they are as many.
+    """The model in ``base``, in fp32, on the GPU if there is one; its output layer is kept if the labels' number fits.
 
-    New outputs are drawn with ``seed``; ``dropout`` is that between layers, in [0, 1). ``frozen_words`` leaves the word
-    embeddings as they are: half of the weights, and they overfit first. With ``frozen_layers`` so many of the lowest
-    layers and all embeddings stay, so that nothing is computed back through them. Raises ModelError where there is no
+    A new output layer is initialised with ``seed``; ``dropout`` is that between layers, in [0, 1). ``frozen_words``
+    freezes the word embeddings, which are half of the weights and overfit first. ``frozen_layers`` freezes that many of
+    the lowest layers and all embeddings, so that no gradient is computed for them. Raises ModelError if there is no
     such model.
     """
     import torch
@@ -305,9 +305,9 @@ def load_classifier(
             config = AutoConfig.from_pretrained(base, local_files_only=True)
             config.id2label = dict(enumerate(labels))
             config.label2id = {label: n for n, label in enumerate(labels)}
-            config.attention_probs_dropout_prob = 0.0  # drawing that many random numbers takes a fifth of the time
+            config.attention_probs_dropout_prob = 0.0  # its random numbers would take a fifth of the time
             config.hidden_dropout_prob = dropout
-            config._attn_implementation = "eager"  # on processors faster than sdpa, whose backward pass is slow in bf16
+            config._attn_implementation = "eager"  # on CPUs faster than sdpa, whose backward pass is slow in bf16
             model: PreTrainedModel
             if is_packed(base):
                 model = classifier_of(base, config)
@@ -336,7 +336,7 @@ def load_classifier(
 
 
 def export_classifier(model: PreTrainedModel, base: Path, out: Path, kind: str) -> None:
-    """The weights in half precision with all that is needed to load them: config, tokenizer, MODEL.json of ``kind``."""
+    """Writes the weights in half precision with everything to load them: config, tokenizer, MODEL.json of ``kind``."""
     from safetensors.torch import save_file
 
     tensors = {name: tensor.detach().cpu().half().contiguous() for name, tensor in model.state_dict().items()}

@@ -1,8 +1,8 @@
-"""A BERT with low-rank factors beside its linear layers, and their file in PEFT's format. This module imports torch.
+"""Adds low-rank factors to BERT's linear layers and writes them in PEFT's format. This module imports torch.
 
 ``y = W x + (lora_alpha / r) * B A x`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1): A is drawn at
-random and B is 0, so that training begins at the model as it is. `ragqa.models.inference.bert_graph` reads what
-is written here.
+random and B is 0, so that training starts from the unchanged model. `ragqa.models.inference.bert_graph` reads the files
+written here.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SCALE: Final = 2  # lora_alpha / r
-TEXTS_PER_PASS: Final = 32  # of alike length, computed together
-FARAWAY: Final = -1e9  # added to the attention on padding
+TEXTS_PER_PASS: Final = 32  # of similar length, computed together
+FARAWAY: Final = -1e9  # added to the attention scores of padding
 TARGETS: Final = (  # of one layer
     "attention.self.query",
     "attention.self.key",
@@ -43,7 +43,7 @@ TARGETS: Final = (  # of one layer
 
 
 class LoraLinear(nn.Module):
-    """A frozen linear layer with factors beside it that are trained."""
+    """A frozen linear layer with trainable low-rank factors."""
 
     def __init__(self, linear: nn.Linear, rank: int, chance: torch.Generator) -> None:
         """``down`` is A, shape (rank, n_in), normal of variance 1 / n_in; ``up`` is B, shape (n_out, rank), 0."""
@@ -54,16 +54,16 @@ class LoraLinear(nn.Module):
         self.up = nn.Parameter(torch.zeros(linear.out_features, rank))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(..., n_in) to (..., n_out)."""
+        """Maps shape (..., n_in) to (..., n_out)."""
         change = nn.functional.linear(nn.functional.linear(x, self.down), self.up)
         out: torch.Tensor = self.linear(x) + SCALE * change
         return out
 
 
 def add_lora(model: nn.Module, n_layers: int, rank: int, seed: int) -> list[nn.Parameter]:
-    """Freezes this BERT and puts factors into its last ``n_layers`` layers; gives the factors, the only trained ones.
+    """Freezes this BERT and adds trainable factors to its last ``n_layers`` layers; returns the factors.
 
-    ``rank`` is at least 1. Raises ConfigError where the model has fewer layers.
+    ``rank`` is at least 1. Raises ConfigError if the model has fewer layers.
     """
     n_all = len(model.get_submodule("encoder.layer")._modules)
     if not 1 <= n_layers <= n_all:
@@ -84,7 +84,7 @@ def add_lora(model: nn.Module, n_layers: int, rank: int, seed: int) -> list[nn.P
 
 
 def merge_lora(model: nn.Module) -> None:
-    """Adds the factors to the weights beside them, and leaves plain linear layers."""
+    """Merges the factors into the weights and restores plain linear layers."""
     for name, layer in list(_lora_layers(model)):
         parent, _, last = name.rpartition(".")
         with torch.no_grad():
@@ -93,9 +93,9 @@ def merge_lora(model: nn.Module) -> None:
 
 
 def export_adapter(model: PreTrainedModel, folder: Path, base: str) -> None:
-    """Writes the factors in half precision and their description; ``base`` is the name of the model they belong to.
+    """Writes the factors in half precision and their configuration; ``base`` is the name of their model.
 
-    Each file is replaced in one rename, then MODEL.json says that all is there.
+    Each file is replaced in one rename; MODEL.json is written last and marks the folder as complete.
     """
     from safetensors.torch import save_file
 
@@ -134,12 +134,12 @@ def _lora_layers(model: nn.Module) -> Iterator[tuple[str, LoraLinear]]:
 
 
 class RetrieverModel:
-    """A BERT with mean pooling and factors in its last layers, on the GPU where there is one."""
+    """A BERT with mean pooling and factors in its last layers, on the GPU if there is one."""
 
     def __init__(self, base: str, layers: int, rank: int, seed: int, precision: Precision = "auto") -> None:
-        """Loads the base, as `weights_of` names it. The arguments are those of `add_lora`.
+        """Loads the base, named as for `weights_of`. The other arguments are those of `add_lora`.
 
-        Raises ModelError where the base is no BERT with mean pooling, ConfigError for too many layers.
+        Raises ModelError if the base is no BERT with mean pooling, ConfigError for too many layers.
         """
         from transformers import AutoModel, AutoTokenizer
 
@@ -158,7 +158,7 @@ class RetrieverModel:
             local_files_only=True,
             use_safetensors=True,
             dtype=torch.float32,
-            attn_implementation="eager",  # on processors faster than sdpa, whose backward pass is slow in bf16
+            attn_implementation="eager",  # on CPUs faster than sdpa, whose backward pass is slow in bf16
         )
         _merge(self.bert, found)
         self.factors = add_lora(self.bert, layers, rank, seed)
@@ -170,7 +170,7 @@ class RetrieverModel:
 
     @torch.no_grad()
     def lower(self, texts: Sequence[str], max_tokens: int) -> Iterator[list[tuple[int, torch.Tensor]]]:
-        """What the frozen layers make of each text: (its position, fp16 of shape (n_tokens, width)), 32 at a time."""
+        """Yields the frozen layers' output for 32 texts at a time: (position, fp16 of shape (n_tokens, width))."""
         limit = min(max_tokens, int(self.bert.config.max_position_embeddings))
         clean = [encodable(text) for text in texts]
         ids = self._tokenizer(clean, truncation=True, max_length=limit)["input_ids"] if clean else []
@@ -181,7 +181,7 @@ class RetrieverModel:
             yield [(n, states[row, : len(tokens[n])].half().cpu().clone()) for row, n in enumerate(group)]
 
     def upper(self, states: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Unit vectors, shape (n_texts, width), float32, of what `lower` made of these texts."""
+        """Unit vectors from the states of `lower`, of shape (n_texts, width), float32."""
         rows: list[torch.Tensor] = [torch.empty(0)] * len(states)
         for group in _groups(states):
             hidden, mask = self._padded([states[n].float() for n in group])
@@ -192,7 +192,7 @@ class RetrieverModel:
         return torch.stack(rows)
 
     def encode(self, texts: Sequence[str], max_tokens: int = 128) -> torch.Tensor:
-        """Unit vectors, shape (n_texts, width), of the model as it is now; on its device. At least one text."""
+        """Unit vectors of the current model, of shape (n_texts, width), on its device. Needs at least one text."""
         known = dict(item for part in self.lower(texts, max_tokens) for item in part)
         with torch.no_grad():
             return self.upper([known[n] for n in range(len(texts))])
@@ -206,8 +206,8 @@ class RetrieverModel:
         return hidden
 
     def _padded(self, rows: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows under each other with 0 after the shorter ones, and a mask (n_rows, n_tokens) of 1 on text."""
-        length = padded_length(max(len(row) for row in rows))  # few shapes: torch keeps a kernel for each
+        """The rows stacked and padded with 0, and a mask (n_rows, n_tokens) that is 1 on text."""
+        length = padded_length(max(len(row) for row in rows))  # few shapes, because torch keeps a kernel for each
         padded = rows[0].new_zeros((len(rows), length, *rows[0].shape[1:]))
         mask = torch.zeros(len(rows), length)
         for n, row in enumerate(rows):
@@ -223,7 +223,7 @@ def _groups(rows: Sequence[Any]) -> Iterator[list[int]]:
 
 
 def _merge(bert: PreTrainedModel, found: EncoderWeights) -> None:
-    """Adds the adapters that the base already has."""
+    """Merges the adapters that the base already has."""
     for adapter in found.adapters:
         state = {name: tensor.numpy() for name, tensor in bert.state_dict().items()}
         bert.load_state_dict({name: torch.from_numpy(array) for name, array in merge_adapter(state, adapter).items()})

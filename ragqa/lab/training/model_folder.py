@@ -1,4 +1,4 @@
-"""What every trained model's folder holds beside its weights and MODEL.json: the model card README.md."""
+"""Writes the model card README.md, which every trained model's folder has besides its weights and MODEL.json."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ LICENCE = (
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What a model card says; texts are Markdown, of one paragraph or more.
+    """The content of a model card; texts are Markdown, of one paragraph or more.
 
-    A table is its header and its rows, all of the same number of cells; one without rows is shown as "not measured".
+    A table is a header and rows with the same number of cells; a table without rows is shown as "not measured".
     """
 
     title: str
-    use: str  # what it is and how it is used
+    use: str  # what the model is and how it is used
     figures: Sequence[Sequence[str]]
-    figures_note: str  # what was measured, and on what
-    data: str  # what it was trained on, and with which settings
-    command: str  # the one that makes it again
+    figures_note: str  # the measure and the data of the figures
+    data: str  # the training data and settings
+    command: str  # that reproduces the model
     seed: int
-    sources: Sequence[Sequence[str]] = ()  # a table; may be left out
-    further: str = ""  # what else is to be known of the data
+    sources: Sequence[Sequence[str]] = ()  # an optional table
+    further: str = ""  # more about the data
     limits: str = ""
 
     def __str__(self) -> str:
@@ -53,24 +53,24 @@ class ModelCard:
 
 
 def write_card(folder: Path, card: ModelCard) -> None:
-    """As README.md."""
+    """Writes the card as README.md."""
     (folder / "README.md").write_text(str(card), encoding="utf-8")
 
 
 def settings_of(training: DataclassInstance) -> str:
-    """``"epochs 2, rank 16, …"``, for a card; the base model stands elsewhere in it."""
+    """``"epochs 2, rank 16, …"``, for a card, which names the base model elsewhere."""
     return ", ".join(f"{key} {value}" for key, value in asdict(training).items() if key != "base" and value != "")
 
 
 def files_table(files: Iterable[Path], *further: tuple[str, str]) -> list[tuple[str, ...]]:
-    """Which files were read, each with its sha256, and ``further`` (name, sha256)."""
+    """A table of the files read, each with its sha256, and of ``further`` (name, sha256)."""
     return [("file", "sha256"), *((file.name, fingerprint(file)) for file in files), *further]
 
 
 def command_line(command: str, options: Mapping[str, Any]) -> str:
     """``ragqa tune --index=rulebook --step=0.05``, quoted for a shell, of ``command`` and its options by name.
 
-    An option that is None or empty is left out, one with a tuple or list is repeated for each of its values.
+    An option that is None or empty is left out; one with a tuple or list is repeated for each value.
     """
     given = []
     for name, value in options.items():

@@ -1,4 +1,4 @@
-"""The NLI cross-encoder: training pairs gathered, a folder of fp16 weights trained, any model measured on pairs."""
+"""The NLI cross-encoder: gathers training pairs, trains a folder of fp16 weights, and measures any model on pairs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 KIND = "nli"
-PAIRS_PER_STEP = 512  # measured between two reports of progress: about a second
+PAIRS_PER_STEP = 512  # between two progress reports: about a second
 
 # How often each set is used per epoch, by the beginning of its name. FewGen's hypotheses are model-written and noisy
-# and FEVER's premises long, so both are thinned; contract clauses and hand-made contrasts are few and near our use.
+# and FEVER's premises long, so both are reduced; contract clauses and hand-made contrasts are few and close to our use.
 SET_SHARES: dict[str, float] = {
     "mnli": 1.3,
     "taxinli": 1.0,
@@ -64,14 +64,14 @@ class NliSources:
     documents: tuple[Path, ...] = ()  # folders or files of passages: ObliQA documents, or JSON lines with a text
     answers: Path | None = None  # JSON list of {Answer, Passages}
     n_made: int = 40_000  # pairs made from the documents, shared equally among them
-    n_quoting: int = 3_000  # at most, from the answers
+    n_quoting: int = 3_000  # from the answers, at most
     n_held_out: int = 1_500
-    limit: int | None = None  # train on a random choice of so many of all these pairs
+    limit: int | None = None  # train on a random sample of this many of all these pairs
     seed: int = 1
 
 
 def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
-    """(pairs to train on, each as often as its set's share; pairs held out). Raises CorpusError."""
+    """(training pairs, each as often as its set's share; held-out pairs). Raises CorpusError."""
     read = [pair for path in sources.pairs for pair in read_pairs(path)]
     mnli = [pair for pair in read if pair.source.startswith("mnli")]
     rest, held_out = hold_out(mnli, sources.n_held_out, sources.seed)
@@ -92,7 +92,7 @@ def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]
 
 
 def _documents(path: Path) -> list[list[str]]:
-    """Sentences per document; a file of single articles gives groups of a hundred, so that they can be told apart."""
+    """Sentences per document; a file of single articles gives groups of a hundred sentences."""
     if path.is_dir():
         files = sorted(path.glob("*.json"))
         return [[s for row in rows_of(file) for s in sentences_of(str(row.get("Passage", "")))] for file in files]
@@ -101,7 +101,7 @@ def _documents(path: Path) -> list[list[str]]:
 
 
 def hold_out(pairs: Sequence[LabelledPair], n: int, seed: int) -> tuple[list[LabelledPair], list[LabelledPair]]:
-    """(the rest, ``n`` pairs drawn at random); no premise of the one occurs in the other."""
+    """(the rest, ``n`` pairs drawn at random); no premise occurs in both."""
     held = random.Random(seed).sample(range(len(pairs)), min(n, len(pairs) // 10))
     premises = {pairs[index].premise for index in held}
     return [pair for pair in pairs if pair.premise not in premises], [pairs[index] for index in held]
@@ -110,7 +110,7 @@ def hold_out(pairs: Sequence[LabelledPair], n: int, seed: int) -> tuple[list[Lab
 def weighed(pairs: Iterable[LabelledPair], shares: Mapping[str, float], seed: int) -> list[LabelledPair]:
     """Each pair as often as its set's share says: 2.5 is twice, and once more for a random half of the set.
 
-    The longest beginning of the set's name that ``shares`` knows counts; a set it does not know is used once.
+    The longest matching prefix of the set's name in ``shares`` counts; a set without one is used once.
     """
     chance = random.Random(seed)
     shares_of: dict[str, float] = {}
@@ -125,7 +125,7 @@ def weighed(pairs: Iterable[LabelledPair], shares: Mapping[str, float], seed: in
 
 
 def pairs_sha256(pairs: Sequence[LabelledPair]) -> str:
-    """Of the texts and labels, in their order."""
+    """The sha256 of the texts and labels, in order."""
     digest = hashlib.sha256()
     for pair in pairs:
         label = pair.taught or pair.label
@@ -138,7 +138,7 @@ def pairs_sha256(pairs: Sequence[LabelledPair]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NliTraining(Training):
-    """How to train. Defaults are those that paid in trials on two processor cores."""
+    """Training settings. The defaults worked best in trials on two processor cores."""
 
     base: str = "nli-minilm-l6"  # an embedded name or a folder: a model with a tokenizer
     epochs: int = 1
@@ -148,9 +148,9 @@ class NliTraining(Training):
     max_tokens: int = 240  # of a pair; the longer text is cut first
     label_smoothing: float = 0.05  # in [0, 1)
     dropout: float = 0.1  # between layers, in [0, 1)
-    frozen_words: bool = True  # word embeddings stay as they are
-    frozen_layers: int = 0  # so many of the lowest ones too, and all embeddings
-    rank: int = 0  # of low-rank factors that are trained in place of the other layers; 0 trains these themselves
+    frozen_words: bool = True  # word embeddings are not trained
+    frozen_layers: int = 0  # lowest layers that are not trained; if any, no embeddings are trained either
+    rank: int = 0  # of low-rank factors trained instead of the other layers; 0 trains the layers themselves
     checkpoint_every: int = 250
 
 
@@ -161,14 +161,14 @@ def train_nli(
     out: Path,
     first: Sequence[LabelledPair] = (),
 ) -> Iterator[Progress]:
-    """Trains in ``out``, on a GPU where there is one, yields every 10 steps, and writes the weights when done.
+    """Trains in ``out``, on the GPU if there is one, yields every 10 steps, and writes the weights when done.
 
     The pairs ``first`` are seen once, before the epochs of the others. Resumes at a checkpoint of the same settings and
-    data. Raises ModelError where it or the base does not fit.
+    data. Raises ModelError if the checkpoint or the base does not fit.
     """
     from transformers import AutoTokenizer
 
-    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # a module of torch's
+    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # imports torch
 
     base = resolve_model(training.base)
     model = load_classifier(
@@ -234,7 +234,7 @@ def _accuracy(
     bf16: bool,
     pairs: Sequence[LabelledPair],
 ) -> float:
-    """Share of these pairs whose most probable label is their own, in [0, 1]."""
+    """The share of these pairs whose most probable label is right, in [0, 1]."""
     import torch
 
     model.eval()  # type: ignore[no-untyped-call]
@@ -253,7 +253,7 @@ def _logits(
     bf16: bool,
     batch: Sequence[LabelledPair],
 ) -> torch.Tensor:
-    """Shape (n_pairs, 3)."""
+    """The logits, of shape (n_pairs, 3)."""
     import torch
 
     encoded: BatchEncoding = tokenizer(
@@ -262,7 +262,7 @@ def _logits(
         truncation="longest_first",
         max_length=training.max_tokens,
         padding=True,
-        pad_to_multiple_of=8,  # few shapes: torch keeps a compiled kernel for each, and gigabytes of them otherwise
+        pad_to_multiple_of=8,  # few shapes, because torch keeps a compiled kernel for each, up to gigabytes
         return_tensors="pt",
     )
     with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
@@ -303,10 +303,10 @@ def nli_card(
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """What a model made of labelled pairs.
+    """A model's results on labelled pairs.
 
     ``confusion[gold][found]`` counts pairs, both in the order of `LABELS` (contradiction, entailment, neutral).
-    ``correct_of`` holds (correct, pairs) for each set the pairs come from.
+    ``correct_of`` holds (correct, pairs) for each set of pairs.
     """
 
     name: str
@@ -321,26 +321,26 @@ class PairReport:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of pairs whose most probable label is the gold one; None without pairs."""
+        """The share of pairs whose most probable label is the gold one; None without pairs."""
         return sum(self.confusion[n][n] for n in range(len(LABELS))) / self.n_pairs if self.n_pairs else None
 
     @property
     def recall(self) -> dict[str, float | None]:
-        """Per gold label the share found; None where no pair has it."""
+        """The share found per gold label; None if no pair has the label."""
         rows = zip(LABELS, self.confusion, strict=True)
         return {label: row[LABELS.index(label)] / sum(row) if sum(row) else None for label, row in rows}
 
     @property
     def pairs_per_second(self) -> float:
-        """Wall-clock; equal pairs are computed once, so a file that repeats itself looks faster."""
+        """By wall-clock time; equal pairs are computed once, so a file with repetitions looks faster."""
         return self.n_pairs / self.seconds if self.seconds > 0 else 0.0
 
 
 def evaluate_pairs(model: NliModel, pairs: Sequence[LabelledPair], name: str = "") -> Generator[int, None, PairReport]:
     """Yields the number of pairs done, and returns the report over all of them.
 
-    The most probable label counts; at a tie the first of contradiction, entailment, neutral. Raises ScoringError where
-    the model gives numbers that are not finite.
+    The most probable label counts; at a tie the first of contradiction, entailment, neutral. Raises ScoringError if the
+    model returns numbers that are not finite.
     """
     counts: Counter[tuple[int, int]] = Counter()
     correct: Counter[str] = Counter()

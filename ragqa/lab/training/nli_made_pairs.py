@@ -1,7 +1,7 @@
-"""Labelled pairs made from the sentences of documents: what no NLI data set says about rules, numbers and quotations.
+"""Labelled pairs made from documents' sentences: rules, numbers and quotations that NLI data sets lack.
 
-Each maker edits one sentence in a way whose effect on its meaning, and so the label, is known. Sentences come from the
-user's documents at training time; none is stored here.
+Each maker edits one sentence in a way whose effect on the meaning, and thus the label, is known. Sentences come from
+the user's documents at training time; none is stored here.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ DENIALS = (
     "Nothing in the rules says that {}",
 )
 MIN_WORDS, MAX_WORDS = 6, 160
-MAX_CHANGED_WORDS = 55  # of a sentence with one word changed: a pair cut to its first tokens must still show it
+MAX_CHANGED_WORDS = 55  # of a sentence with a changed word, which must survive truncation
 
 
 def made_pairs(documents: Sequence[Sequence[str]], n: int, seed: int) -> list[LabelledPair]:
     """About ``n`` pairs from these documents, each a sequence of sentences in reading order.
 
-    About half are entailed (quotations, rewordings, a sentence with its neighbours as premise, an item of a listing), a
-    third contradicted (a number, a duty or a word changed, denials; beside a changed number the unchanged sentence, so
-    that numbers must be read), the rest neutral: sentences that leave out what limits the premise ("only", "unless"),
-    and sentences of one document that do not bear on each other. More of those, or denials of what another sentence
-    says as neutral, made the model blind to contradiction (agreement with the published C fell from .71 to .54).
+    About half are entailed: quotations, rewordings, a sentence with its neighbours as premise, an item of a list. A
+    third are contradicted: a changed number, duty or word, and denials. A changed number comes with the unchanged
+    sentence, so that numbers must be read. The rest are neutral: sentences without a limit of the premise ("only",
+    "unless"), and unrelated sentences of one document. More unrelated ones, or denials of another sentence as neutral,
+    made the model miss contradictions (agreement with the published C fell from .71 to .54).
     """
     usable = [[text for text in document if MIN_WORDS <= len(text.split()) <= MAX_WORDS] for document in documents]
     usable = [document for document in usable if len(document) >= 4]
@@ -72,8 +72,8 @@ def quoting_pairs(
 ) -> list[LabelledPair]:
     """At most ``n`` pairs from written answers, each (answer sentences, sentences of its own sources).
 
-    An answer sentence is entailed by the source sentence that holds at least ``least_shared`` of its words (a weak
-    label: nobody checked it); against a source sentence of another answer that shares little it is neutral.
+    An answer sentence is entailed by the source sentence that has at least ``least_shared`` of its words (a weak,
+    unchecked label). Against a source sentence of another answer with few shared words it is neutral.
     """
     chance = random.Random(seed)
     made = []
@@ -119,7 +119,7 @@ def _reworded(document: Sequence[str], chance: random.Random) -> Iterator[Labell
 
 
 def _beside(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
-    """The premise is two or three sentences running on, as where a heading stands before a rule."""
+    """The premise is two or three consecutive sentences, such as a heading before a rule."""
     start = chance.randrange(len(document) - 1)
     run = document[start : start + chance.choice((2, 2, 3))]
     text = chance.choice(run)
@@ -133,7 +133,7 @@ def _number(document: Sequence[str], chance: random.Random) -> Iterator[Labelled
     changed = another_number(text, chance)
     if changed and len(text.split()) <= MAX_CHANGED_WORDS:
         yield LabelledPair(text, changed, CONTRADICTION, "made_number")
-        yield LabelledPair(text, text, ENTAILMENT, "made_number")  # the same shape, unchanged: numbers must be read
+        yield LabelledPair(text, text, ENTAILMENT, "made_number")  # unchanged, so that numbers must be read
 
 
 def _duty(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
@@ -145,7 +145,7 @@ def _duty(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPa
 
 
 def _listed(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
-    """One item of a long listing, wherever it stands, perhaps reworded."""
+    """One item of a long list, perhaps reworded."""
     listings = [text for text in document if ":" in text and "(" in text]
     if not listings:
         return
@@ -168,7 +168,7 @@ def _denial(document: Sequence[str], chance: random.Random) -> Iterator[Labelled
 
 
 def _unlimited(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
-    """Without its exception, condition or "only" a rule says more than the premise does; with it, as much."""
+    """A rule without its exception, condition or "only" says more than the premise; with it, the same."""
     text = chance.choice(document)
     changed = without_limit(text)
     if changed and len(text.split()) <= MAX_CHANGED_WORDS:
@@ -178,7 +178,7 @@ def _unlimited(document: Sequence[str], chance: random.Random) -> Iterator[Label
 
 
 def _apart(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
-    """Two sentences of one document; in a quarter of the draws the one of eight that shares most words."""
+    """Two sentences of one document; in a quarter of the cases, the most similar one of eight."""
     hypothesis = chance.choice(document)
     others = [text for text in chance.sample(document, min(8, len(document))) if _shared(hypothesis, text) < 0.6]
     if not others:
@@ -197,13 +197,13 @@ def _with_opening(text: str, chance: random.Random) -> str:
 
 
 def _inner(text: str) -> str:
-    """The sentence as it stands after "that": its first letter small, unless the word is a name or an abbreviation."""
+    """The sentence as it follows "that": with a lower-case first letter, unless its first word is an abbreviation."""
     first = text.split(maxsplit=1)[0]
     return text if len(first) > 1 and not first[1:].islower() else text[0].lower() + text[1:]
 
 
 def _shared(hypothesis: str, premise: str) -> float:
-    """Share of the hypothesis's words of four or more letters that the premise has, in [0, 1]."""
+    """The share of the hypothesis's words of four or more letters that the premise has, in [0, 1]."""
     words = {word for word in _words(hypothesis) if len(word) > 3}
     return len(words & set(_words(premise))) / len(words) if words else 0.0
 
@@ -216,7 +216,7 @@ def _words(text: str) -> list[str]:
     return [word.strip(".,;:()[]\"'“”‘’") for word in text.lower().split() if word.strip(".,;:()[]\"'“”‘’")]
 
 
-# Edits: (sentence, chance) -> the new sentence, or None where there is nothing to change ----------------------------
+# Edits: (sentence, chance) -> the new sentence, or None if there is nothing to change ----------------------------
 
 # (pattern, replacement): the duty becomes its opposite or is lifted.
 _OPPOSITES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -276,7 +276,7 @@ _ITEM_MARK = re.compile(r"(?:^|[\s;])\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\)\s*")
 
 
 def another_number(text: str, chance: random.Random) -> str | None:
-    """One number, amount, month or unit of time changed; numbers that name a rule are left alone."""
+    """Changes one number, amount, month or unit of time, but no number that names a rule."""
     found = [match for match in NUMBER.finditer(text) if not RULE_BEFORE.search(text[: match.start()])]
     choices = [*found, *SMALL_WORD.finditer(text), *MONTH.finditer(text), *_UNIT.finditer(text)]
     if not choices:
@@ -307,7 +307,7 @@ def _changed(found: str, chance: random.Random) -> str:
 
 
 def opposite_duty(text: str, chance: random.Random) -> str | None:
-    """The duty, permission or plain statement turned into its opposite: "must" into "must not" or "need not"."""
+    """Turns the duty, permission or plain statement into its opposite: "must" into "must not" or "need not"."""
     for pattern, words in _OPPOSITES:
         match = re.search(pattern, text)
         if match:
@@ -316,7 +316,7 @@ def opposite_duty(text: str, chance: random.Random) -> str | None:
 
 
 def another_word(text: str, chance: random.Random) -> str | None:
-    """One word swapped for one that excludes it: "before" for "after", "each" for "no"."""
+    """Replaces one word by one that excludes it: "before" by "after", "each" by "no"."""
     pairs = [*_WORDS_APART, *((b, a) for a, b in _WORDS_APART)]
     chance.shuffle(pairs)
     for word, other in pairs:
@@ -328,7 +328,7 @@ def another_word(text: str, chance: random.Random) -> str | None:
 
 
 def other_duty_word(text: str, chance: random.Random) -> str | None:
-    """One or two phrases in other words of the same meaning: "must" as "is required to"."""
+    """Replaces one or two phrases by others of the same meaning: "must" by "is required to"."""
     changed, n_changed = text, 0
     patterns = list(_DUTY_WORDS)
     chance.shuffle(patterns)
@@ -341,7 +341,7 @@ def other_duty_word(text: str, chance: random.Random) -> str | None:
 
 
 def without_aside(text: str, chance: random.Random) -> str | None:
-    """Without a remark in brackets, or an ", if applicable,"."""
+    """The sentence without a remark in brackets, or an ", if applicable,"."""
     asides = list(_ASIDE.finditer(text))
     if not asides:
         return None
@@ -350,14 +350,14 @@ def without_aside(text: str, chance: random.Random) -> str | None:
 
 
 def without_leading_clause(text: str, chance: random.Random) -> str | None:
-    """Without "In accordance with Rule 3," before the statement itself."""
+    """The sentence without a leading clause such as "In accordance with Rule 3,"."""
     match = _LEADING.match(text)
     rest = text[match.end() :] if match else ""
     return rest[0].upper() + rest[1:] if len(rest.split()) > 5 else None
 
 
 def without_limit(text: str) -> str | None:
-    """Without ", unless …", "provided that …" or "if …" at its end, or without its "only"."""
+    """The sentence without a final ", unless …", "provided that …" or "if …", or without its "only"."""
     match = _LIMIT.search(text)
     if match:
         rest = text[: match.start()].rstrip(" ,")
@@ -368,7 +368,7 @@ def without_limit(text: str) -> str | None:
 
 
 def one_item(text: str, chance: random.Random) -> str | None:
-    """A listing cut to one of its items: "must: (a) keep records; (b) report." as "must report."."""
+    """The list cut to one of its items: "must: (a) keep records; (b) report." as "must report."."""
     lead, colon, listing = text.partition(":")
     items = [item.strip(" \t\n;.,") for item in _ITEM_MARK.split(listing)[1:]]
     items = [re.sub(r"[;,]?\s*\b(and|or)$", "", item).strip(" ;,.") for item in items]

@@ -1,9 +1,9 @@
-"""The obligation classifier: trained from labelled sentences to its folder and model card, and measured.
+"""Trains the obligation classifier from labelled sentences, measures it, and writes its folder and model card.
 
-Three kinds of sentences are trained on: the train part of the data set, own sentences (`data/own_obligations.jsonl`),
+It is trained on three kinds of sentences: the train part of the data set, own sentences (`data/own_obligations.jsonl`),
 and for each obligation of the train part the same sentence without its duty word, labelled as no obligation ("firms
-must keep records" -> "firms keep records"). Without the last two the model takes seven of ten encyclopedia sentences
-for obligations, because nearly every negative in the data set says "may" or "is encouraged".
+must keep records" -> "firms keep records"). Without the last two the model calls seven of ten encyclopedia sentences
+obligations, because nearly every negative in the data set says "may" or "is encouraged".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ragqa.scoring.repass.obligations import (
 
 REGULARISATION_C = 10.0  # inverse strength; 1, 10, 30 and 100 tried by 5-fold cross-validation on the train part
 CONTRAST_WEIGHT = 0.2  # of a sentence without its duty word; .05 to 1 tried: more means fewer false alarms, lower F1
-TEST_FRACTION = 0.2  # as the reference
+TEST_FRACTION = 0.2  # as in the reference script
 SPLIT_SEED = 42  # of the reference script
 FOLDS = 5
 
@@ -56,19 +56,19 @@ class ObligationMeasures:
 
     @property
     def precision(self) -> float:
-        """Share of what was called an obligation that is one; 0 where nothing was called one."""
+        """The share of sentences called obligations that are obligations; 0 if none was called one."""
         called = self.n_found + len(self.false_alarms)
         return self.n_found / called if called else 0.0
 
     @property
     def recall(self) -> float:
-        """Share of the obligations that was found; 0 where there is none."""
+        """The share of the obligations that were found; 0 if there is none."""
         obligations = self.n_found + len(self.missed)
         return self.n_found / obligations if obligations else 0.0
 
     @property
     def f1(self) -> float:
-        """``2 TP / (2 TP + FP + FN)``; 0 where there is nothing to find or found."""
+        """``2 TP / (2 TP + FP + FN)``; 0 if nothing is to be found and nothing was."""
         wrong = len(self.missed) + len(self.false_alarms)
         return 2 * self.n_found / (2 * self.n_found + wrong) if self.n_found or wrong else 0.0
 
@@ -76,7 +76,7 @@ class ObligationMeasures:
 def measure_obligations(
     classify: Classify, sentences: Sequence[LabelledSentence], name: str = ""
 ) -> ObligationMeasures:
-    """What the classifier makes of these sentences."""
+    """The classifier's measures on these sentences."""
     calls = classify([sentence.text for sentence in sentences]) if sentences else []
     judged = [(one.text, one.obligation, call) for one, call in zip(sentences, calls, strict=True)]
     return ObligationMeasures(
@@ -107,7 +107,7 @@ def _split(sentences: list[LabelledSentence], seed: int) -> tuple[list[LabelledS
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one classifier. ``fresh`` is the test part without texts that the train part or itself repeats."""
+    """The figures of one classifier. ``fresh`` is the test part without repetitions of itself or the train part."""
 
     f1: float
     f1_fresh: float
@@ -152,7 +152,7 @@ class ObligationReport:
 
 
 def _counts(origin: str) -> tuple[int, int]:
-    """How many of our own sentences are obligations, and how many are not."""
+    """The numbers of our own sentences that are obligations, and that are not."""
     labels = [sentence.obligation for sentence in own_sentences(origin)]
     return sum(labels), len(labels) - sum(labels)
 
@@ -160,8 +160,8 @@ def _counts(origin: str) -> tuple[int, int]:
 def train_obligations(data: Path, out: Path, seed: int = SPLIT_SEED) -> ObligationReport:
     """Trains on the train part of the 80/20 split with this seed, writes weights, MODEL.json and README.md to ``out``.
 
-    The written weights are the ones the report measures, read back from disk: nothing of the test part is in them. The
-    report also measures the data set alone, without the widening. Raises CorpusError where the data cannot be used.
+    The report measures the written weights, read back from disk; the test part is not used in them. The report also
+    measures training on the data set alone. Raises CorpusError if the data cannot be used.
     """
     started = time.perf_counter()
     sentences = read_labelled_sentences(data)
@@ -192,14 +192,14 @@ def train_obligations(data: Path, out: Path, seed: int = SPLIT_SEED) -> Obligati
 
 
 def widening(train: Sequence[LabelledSentence]) -> list[LabelledSentence]:
-    """What is trained on beyond the data set: own sentences, and train obligations without their duty words."""
+    """The training data beyond the data set: own sentences, and train obligations without their duty words."""
     contrast = [without_duty(sentence.text) for sentence in train if sentence.obligation]
     less = [LabelledSentence(text, obligation=False, weight=CONTRAST_WEIGHT) for text in contrast if text]
     return [*own_sentences("added"), *less]
 
 
 def without_duty(text: str) -> str | None:
-    """The sentence without its duty words ("must", "shall", "is required to", …); None where it has none."""
+    """The sentence without its duty words ("must", "shall", "is required to", …); None if it has none."""
     stripped = _DUTY.sub("", text)
     return None if stripped == text else stripped
 
@@ -207,7 +207,7 @@ def without_duty(text: str) -> str | None:
 def fit(sentences: Sequence[LabelledSentence]) -> NgramWeights:
     """TF-IDF (1- to 3-grams seen twice or more, 1 + ln count, L2) with logistic regression.
 
-    Raises ValueError, as scikit-learn does, where only one label or no repeated n-gram is present.
+    Raises ValueError, as scikit-learn does, if only one label or no repeated n-gram is present.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -223,12 +223,12 @@ def fit(sentences: Sequence[LabelledSentence]) -> NgramWeights:
 
 
 def fit_widened(train: Sequence[LabelledSentence]) -> NgramWeights:
-    """The same on the train part and what widens it."""
+    """Weights fitted on the train part and its `widening`."""
     return fit([*train, *widening(train)])
 
 
 def _write_model(weights: NgramWeights, out: Path) -> None:
-    """Weights first, MODEL.json last: a folder left half-written fails its check instead of being used."""
+    """Writes the weights first and MODEL.json last, so that an incomplete folder fails its check."""
     out.mkdir(parents=True, exist_ok=True)
     save_weights(weights, out / WEIGHTS_FILE)
     write_manifest(out, KIND, WEIGHTS_FILE)
@@ -254,7 +254,7 @@ def _figures(
 
 
 def _cross_validated(fitting: Fitting, train: Sequence[LabelledSentence]) -> float:
-    """Mean F1 of five parts of the train part, each judged by what was fitted on the other four."""
+    """The mean F1 of five folds of the train part, each judged by weights fitted on the other four."""
     from sklearn.model_selection import StratifiedKFold
 
     scores = []
@@ -274,7 +274,7 @@ def _key(text: str) -> str:
 
 
 def obligation_card(report: ObligationReport) -> ModelCard:
-    """The card of the weights that this report is about."""
+    """The card of the weights in this report."""
     shipped, plain = report.shipped, report.plain
     (n_obligations, n_statements), (n_added, n_others) = _counts("probe"), _counts("added")
     rows = (

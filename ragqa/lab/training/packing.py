@@ -1,4 +1,4 @@
-"""A trained classifier packed for git and wheels: int8 matrices beside its base, or low-rank factors of a body."""
+"""Packs a trained classifier for git and wheels: as int8 matrices with a base, or as low-rank factors of a body."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ragqa.lab.training.loop import WEIGHTS
 from ragqa.models import manifest_of, write_manifest
 from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack
 
-HALF_STEP = 2.0**-10  # relative to a number in half precision
-SMALLEST = 2.0**-24  # in half precision
+HALF_STEP = 2.0**-10  # relative rounding error in half precision
+SMALLEST = 2.0**-24  # positive number in half precision
 HEAD = "classifier."
 MATRIX = 2  # dimensions
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 
 
 def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5) -> tuple[str, ...]:
-    """Packs the model of ``folder`` into ``out``, which must stand beside ``base``; gives the names that are shared.
+    """Packs the model of ``folder`` into ``out``, which must be beside ``base``; returns the shared names.
 
-    With ``earlier``, the weights that it was trained on from, a mean of both is packed, in which these have ``share``
-    (Wortsman et al. 2022): it keeps more of what the one training taught and the other did not. Raises ModelError.
+    With ``earlier``, the weights from which its training started, a mean of both is packed, with ``share`` for the new
+    ones (Wortsman et al. 2022). The mean keeps more of what only one of the trainings taught. Raises ModelError.
     """
     from safetensors.numpy import load_file
 
@@ -48,15 +48,15 @@ def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None,
 
 
 def _mean(tensor: npt.NDArray[Any], other: npt.NDArray[Any], share: float) -> npt.NDArray[Any]:
-    """What is the same in both, as frozen word embeddings are, stays exactly so: it may be shared with a base."""
+    """The weighted mean; equal numbers, as in frozen word embeddings, stay exact, so that a base can share them."""
     return np.where(tensor == other, tensor, share * tensor + (1 - share) * other)
 
 
 def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
-    """Writes to ``out`` what the classifier of ``folder`` has beyond ``body``, a safetensors file, as an adapter.
+    """Writes the difference of the classifier in ``folder`` from ``body``, a safetensors file, as an adapter.
 
-    Matrices that differ become the ``rank`` largest singular triples of the difference, in half precision. Gives the
-    largest share, in [0, 1], of a difference's norm that this leaves out. Raises ModelError where the two do not fit.
+    For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in half precision.
+    Returns the largest share, in [0, 1], of a difference's norm that is lost. Raises ModelError if the two do not fit.
     """
     from safetensors.numpy import load_file, save_file
 
@@ -95,7 +95,7 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
 
 
 def _is_rounded(tensor: npt.NDArray[Any], base: npt.NDArray[Any]) -> bool:
-    """Whether the two are the same up to the rounding to half precision."""
+    """Whether the two are equal up to rounding to half precision."""
     if tensor.shape != base.shape:
         return False
     rest = np.abs(tensor.astype(np.float32) - base.astype(np.float32))

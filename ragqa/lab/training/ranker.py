@@ -1,7 +1,7 @@
-"""Learning to rank the best fused passages from questions with gold: LambdaMART by LightGBM, in seconds.
+"""Trains a learned ranker of the best fused passages from questions with gold: LambdaMART by LightGBM, in seconds.
 
 Burges 2010, https://www.microsoft.com/en-us/research/publication/from-ranknet-to-lambdarank-to-lambdamart-an-overview/.
-One thread and one seed: the same data give the same trees on every machine.
+With one thread and one seed, the same data give the same trees on every machine.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from ragqa.types import Ranking
 if TYPE_CHECKING:
     import lightgbm
 
-WEIGHTS = (0.3, 0.5, 1.0)  # of learning to rank against the fused ranking, measured out of fold
+WEIGHTS = (0.3, 0.5, 1.0)  # of the learned ranker against the fused ranking, measured out of fold
 SHOWN_FEATURES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class RankerTraining:
-    """How to train. The defaults are the plateau of a dozen settings tried on ObliQA dev, out of fold."""
+    """Training settings. The defaults are the plateau of a dozen settings tried on ObliQA dev, out of fold."""
 
-    depth: int = 50  # fused passages put in order, >= 2
+    depth: int = 50  # fused passages that are ranked, >= 2
     trees: int = 200
     leaves: int = 15  # of a tree, >= 2
     learning_rate: float = 0.05
@@ -50,10 +50,10 @@ class RankerTraining:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The best passages of one question. Rows are hits in their order; ``labels`` is 1 where the passage is gold.
+    """The best passages of one question. Rows are hits in order; ``labels`` is 1 for a gold passage.
 
-    ``taught`` is False for a passage that has the text of a gold one and is not gold itself: nothing is learnt of it.
-    ``weight`` is how much the question counts.
+    ``taught`` is False for a passage that has the text of a gold one and is not gold itself; it is not trained on.
+    ``weight`` is the weight of the question.
     """
 
     names: tuple[str, ...]
@@ -81,7 +81,7 @@ def gather(
 
 
 def train(candidates: Sequence[Candidates], training: RankerTraining) -> lightgbm.Booster:
-    """The trees. Questions without a gold passage among their candidates teach nothing; CorpusError where none has."""
+    """The trees. Questions without a gold passage among their candidates are skipped; CorpusError if none has one."""
     import lightgbm
 
     useful = [one for one in candidates if one.labels.any() and not one.labels.all()]
@@ -110,9 +110,9 @@ def scored(booster: lightgbm.Booster, candidates: Candidates) -> dict[str, float
 
 
 def write_ranker(booster: lightgbm.Booster, folder: Path, further: str = "") -> None:
-    """The trees as text, with the names of their features, and MODEL.json, which is written last.
+    """Writes the trees as text, with the names of their features, and then MODEL.json.
 
-    ``further`` names the ranking that they read beside bm25, context and dense.
+    ``further`` names a ranking that they read in addition to bm25, context and dense.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RANKER_FILE).write_text(booster.model_to_string(importance_type="gain"), encoding="utf-8")
@@ -141,7 +141,7 @@ def _parameters(training: RankerTraining) -> dict[str, object]:
 def out_of_fold(
     candidates: Sequence[Candidates], folds: Sequence[Fold], training: RankerTraining
 ) -> Iterator[list[Mapping[str, float]]]:
-    """Each question's scores by the trees that learnt from the other folds, complete after the last fold."""
+    """Each question's scores by trees trained on the other folds; complete after the last fold."""
     found: list[Mapping[str, float]] = [{} for _ in candidates]
     for fold in folds:
         booster = train([candidates[n] for n in fold.train], training)
@@ -161,7 +161,7 @@ class RankingMeans:
 
     @classmethod
     def of(cls, result: Result, before: Result | None = None) -> Self:
-        """Of what was measured, tested against ``before`` where that is given."""
+        """The means of ``result``, tested against ``before`` if that is given."""
         tests = (paired_test(result.values[name], before.values[name]) for name in MEASURES) if before else ()
         means = (result.means[name] for name in MEASURES)
         return cls(result.name, tuple(map(display_name, MEASURES)), tuple(means), tuple(one.p_value for one in tests))
@@ -180,7 +180,7 @@ def figures_of(
     depth: int,
     of: str = "",
 ) -> list[RankingMeans]:
-    """The fused ranking, then learning to rank at each weight against it; ``of`` names what was asked."""
+    """The fused ranking, then the learned ranker at each weight against it; ``of`` names the questions."""
     lead = f"{of} ({len(gold):,}), " if of else ""
     before = measured(f"{lead}fused", gold, tuple(fused))
     figures = [RankingMeans.of(before)]
@@ -236,6 +236,6 @@ def ranker_card(
 
 
 def _cells(figure: RankingMeans) -> list[str]:
-    """Each mean with its p value, blank for the ranking that the others are compared with."""
+    """Each mean with its p value, which is blank for the baseline ranking."""
     p_values = [f"{p:.4f}" for p in figure.p_values] or [""] * len(figure.means)
     return [cell for mean, p in zip(figure.means, p_values, strict=True) for cell in (f"{mean:.4f}", p)]

@@ -1,10 +1,10 @@
-"""A cross-encoder trained to put the gold passage first: groups drawn, a folder of fp16 weights trained.
+"""Trains a cross-encoder to rank the gold passage first: draws groups, and trains a folder of fp16 weights.
 
-The wrong passages of a group are those that the fused ranking puts high, since its best passages are what a reranker is
-given. The loss is the cross entropy of the gold passage among its group, over the logits that the model gives to
-(question, passage) (Nogueira and Cho 2019, https://arxiv.org/abs/1901.04085, for the input; Han et al. 2020,
-https://arxiv.org/abs/2004.08476, equation 2 with softmax, for the list). The order of the data, and so the whole run,
-follows from the seed.
+The wrong passages of a group come from the top of the fused ranking, because a reranker gets its best passages. The
+loss is the cross entropy of the gold passage among its group, over the logits that the model gives to (question,
+passage) (Nogueira and Cho 2019, https://arxiv.org/abs/1901.04085, for the input; Han et al. 2020,
+https://arxiv.org/abs/2004.08476, equation 2 with softmax, for the list). The order of the data, and thus the whole run,
+depends only on the seed.
 """
 
 from __future__ import annotations
@@ -47,41 +47,41 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 LABELS = ("relevance",)
-PAIRS_PER_PASS = 8  # of alike length, computed together on processor cores; on a GPU a step is one pass
-TOKEN_STEP = 32  # lengths are padded to multiples of it: torch keeps a compiled kernel, megabytes, for each shape
+PAIRS_PER_PASS = 8  # of similar length, computed together on a CPU; on a GPU a step is one pass
+TOKEN_STEP = 32  # lengths are padded to its multiples, because torch keeps megabytes of kernel for each shape
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One question, its gold passage and wrong ones, by position: ``passages[0]`` is the gold one."""
+    """A question, its gold passage and wrong ones, by position; ``passages[0]`` is the gold one."""
 
     question: int
     passages: tuple[int, ...]
 
 
 class KnownRankings:
-    """Rankings made before, as a `ragqa.plugins.protocols.Retriever`."""
+    """Precomputed rankings as a `ragqa.plugins.protocols.Retriever`."""
 
     def __init__(self, name: str, by_question: Mapping[str, Ranking]) -> None:
         self.name, self._by_question = name, by_question
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
-        """The best ``top_k`` of this question's ranking; KeyError where it has none."""
+        """The best ``top_k`` of this question's ranking. Raises KeyError if it has none."""
         return Ranking(self.name, self._by_question[question].hits[:top_k])
 
 
 def steps_of(data: RetrieverData, epochs: int, batch_size: int) -> int:
-    """How many lists `groups_by_step` gives; the last one of an epoch may be short."""
+    """The number of lists that `groups_by_step` yields; the last one of an epoch may be short."""
     return epochs * -(-len(data.pairs) // batch_size)
 
 
 def groups_by_step(
     data: RetrieverData, epochs: int, batch_size: int, n_negatives: int, seed: int, *, skip: int = 0
 ) -> Iterator[list[Group]]:
-    """Every pair of ``data`` once an epoch as a group, ``batch_size`` in a step; all steps but the first ``skip``.
+    """Every pair of ``data`` as a group once per epoch, ``batch_size`` per step, without the first ``skip`` steps.
 
-    Steps are those of `drawn_steps`. Negatives are drawn from the question's own without repetition; where it has too
-    few, from those of all questions that are not of a gold text of it. Raises CorpusError where there are none.
+    Steps are those of `drawn_steps`. Negatives are drawn from the question's own without repetition; if there are too
+    few, also from those of all questions, without its gold texts. Raises CorpusError if there are none.
     """
     anything = np.array(data.used_passages, np.int64)
     for pairs, chance in drawn_steps(data, batch_size, steps_of(data, 1, batch_size), epochs, seed, skip):
@@ -110,11 +110,14 @@ def _negatives(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerTraining(Training):
-    """How to train. With the defaults one trial on two processor cores gained .014 MAP@10 (ObliQA dev, fold 1/5)."""
+    """Training settings.
+
+    With the defaults one trial on two processor cores gained .014 MAP@10 (ObliQA dev, fold 1/5).
+    """
 
     base: str  # an embedded name, an encoder's name or a folder: a model with a tokenizer
     epochs: int = 1
-    negatives: int = 4  # wrong passages beside each gold one, >= 1
+    negatives: int = 4  # wrong passages per gold one, >= 1
     batch_size: int = 8  # gold passages, with their negatives
     learning_rate: float = 1e-4
     warmup_steps: int = 40
@@ -125,9 +128,9 @@ class RerankerTraining(Training):
 def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -> Iterator[Progress]:
     """Trains in ``out``, yields every 10 steps, and writes the weights when done.
 
-    Resumes at ``out``'s checkpoint where there is one of the same settings and data. Uses the GPU where there is one.
-    Raises ModelError where the base or the checkpoint does not fit, ConfigError where ``base`` names no folder, and
-    CorpusError where there is nothing to tell a gold passage from.
+    Resumes at ``out``'s checkpoint if it has the same settings and data. Uses the GPU if there is one. Raises
+    ModelError if the base or the checkpoint does not fit, ConfigError if ``base`` names no folder, and CorpusError if
+    there are no negatives.
     """
     base, base_sha256 = base_folder(training.base)
     model = load_classifier(base, LABELS, dropout=training.dropout, seed=training.seed)
@@ -145,10 +148,10 @@ def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -
 
 
 def base_folder(name: str) -> tuple[Path, str]:
-    """Where the model that training starts from lies, and the sha256 of its weights.
+    """The folder of the model that training starts from, and the sha256 of its weights.
 
-    ``name`` is an embedded one, or an encoder's as `weights_of` takes it, a folder or a hub name. Raises ConfigError
-    for an encoder with an adapter or on a server, and ModelError where there is no such model.
+    ``name`` is that of an embedded model, or an encoder's as for `weights_of`: a folder or a hub name. Raises
+    ConfigError for an encoder with an adapter or on a server, and ModelError if there is no such model.
     """
     if is_api_name(name) or ("+" in name and not Path(name).expanduser().is_dir()):
         msg = f"expected a model to start from, found {name!r}, which is no single folder; name one with --base"
@@ -179,7 +182,7 @@ def logits_of(
     bf16: bool,
     is_training: bool = True,
 ) -> torch.Tensor:
-    """Shape (n_pairs,), in the order of the pairs."""
+    """The logits, of shape (n_pairs,), in the order of the pairs."""
     import torch
     from torch.nn import functional
 
@@ -206,7 +209,7 @@ def logits_of(
 
 
 def _export(model: PreTrainedModel, base: Path, out: Path, encoder: PairEncoder, max_tokens: int) -> None:
-    """The folder `CrossEncoderReranker` takes; its tokenizer cuts where training cut."""
+    """Writes the folder for `CrossEncoderReranker`; its tokenizer truncates as in training."""
     export_classifier(model, base, out, KIND)
     encoder.save_tokenizer(out / "tokenizer.json")
     file = out / "tokenizer_config.json"
@@ -226,7 +229,7 @@ def reranker_card(
     figures: Sequence[RankingMeans],
     n_tested: int,
 ) -> ModelCard:
-    """The card. ``sources`` is a table of what was read; ``last`` is the last report.
+    """The card. ``sources`` is a table of the files read; ``last`` is the last report.
 
     ``figures`` are on ``n_tested`` questions that were not trained on.
     """

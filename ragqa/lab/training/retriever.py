@@ -1,11 +1,11 @@
-"""An encoder trained to rank: pairs of question and passage gathered, a LoRA adapter trained, and what it gains.
+"""Trains an encoder to rank: gathers pairs of question and passage, and trains and measures a LoRA adapter.
 
-In-batch negatives: in a batch every other pair's passage stands for a wrong one (Henderson et al. 2017,
-https://arxiv.org/abs/1705.00652). One hard negative per pair, a passage that BM25 ranks high and that is not gold,
-stands beside them (Karpukhin et al. 2020, https://arxiv.org/abs/2004.04906, section 3.2). The loss is the cross entropy
-of the gold passage among all of the batch, at cosine / temperature (InfoNCE, van den Oord et al. 2018,
-https://arxiv.org/abs/1807.03748, equation 4). Only the upper layers get factors, so what the layers below them make of
-each text is computed once and held.
+With in-batch negatives, every other pair's passage in a batch counts as wrong (Henderson et al. 2017,
+https://arxiv.org/abs/1705.00652). One hard negative per pair, a passage that BM25 ranks high and that is not gold, is
+added (Karpukhin et al. 2020, https://arxiv.org/abs/2004.04906, section 3.2). The loss is the cross entropy of the gold
+passage among all of the batch, at cosine / temperature (InfoNCE, van den Oord et al. 2018,
+https://arxiv.org/abs/1807.03748, equation 4). Only the upper layers get factors, so the output of the lower layers is
+computed once per text and kept.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ if TYPE_CHECKING:
 
     from ragqa.lab.training.lora_layers import RetrieverModel
 
-BM25_DEPTH = 60  # ranks in which hard negatives are looked for
-MAX_NEGATIVES = 40  # taken of them per question
-NEVER = -1e4  # similarity of what is masked: its probability is 0
+BM25_DEPTH = 60  # ranks that are searched for hard negatives
+MAX_NEGATIVES = 40  # hard negatives per question
+NEVER = -1e4  # similarity of masked documents, so that their probability is 0
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RetrieverData:
-    """What is trained on. Questions and passages are named by their position, from 0."""
+    """The training data. Questions and passages are identified by position, from 0."""
 
     questions: tuple[str, ...]
-    passages: tuple[str, ...]  # what the encoder reads of them
+    passages: tuple[str, ...]  # the texts that the encoder reads
     text_of: tuple[int, ...]  # per passage; equal texts have equal numbers
-    gold_texts: tuple[frozenset[int], ...]  # per question, of `text_of`: of its gold, and of what is spared with it
-    negatives: tuple[tuple[int, ...], ...]  # per question: passages, the highest of BM25 first, none of a gold text
+    gold_texts: tuple[frozenset[int], ...]  # per question, numbers of `text_of` for its gold and spared passages
+    negatives: tuple[tuple[int, ...], ...]  # passages per question, best by BM25 first, without gold texts
     pairs: tuple[tuple[int, int], ...]  # (question, gold passage)
-    n_missing: int = 0  # gold ids of these questions that are no passage of the index
+    n_missing: int = 0  # gold ids of these questions that are not in the index
 
     @property
     def used_passages(self) -> list[int]:
-        """Those that are somebody's gold or negative, in order."""
+        """The passages that are gold or negative for any question, in order."""
         return sorted({passage for _, passage in self.pairs}.union(*self.negatives))
 
     @property
     def counts(self) -> str:
-        """In words."""
+        """The counts in words."""
         return f"{len(self.pairs):,} pairs; {self.n_missing:,} gold ids are not in the index"
 
     @property
     def sha256(self) -> str:
-        """Of all that decides what is learnt."""
+        """The sha256 of everything that decides the training."""
         used = [(n, self.passages[n], self.text_of[n]) for n in self.used_passages]
         known = [self.questions, self.pairs, self.negatives, used]
         known.append([sorted(texts) for texts in self.gold_texts])
@@ -92,7 +92,7 @@ class Batch:
 
 
 def text_numbers(texts: Sequence[str]) -> tuple[int, ...]:
-    """Per text a number, from 0 in the order of first occurrence; equal texts, and only they, have equal numbers."""
+    """A number for each text, from 0 in the order of first occurrence; exactly equal texts have equal numbers."""
     known: dict[str, int] = {}
     return tuple(known.setdefault(text, len(known)) for text in texts)
 
@@ -100,9 +100,10 @@ def text_numbers(texts: Sequence[str]) -> tuple[int, ...]:
 def with_equal_gold(
     questions: Sequence[GoldQuestion], position_of: Mapping[str, int], text_of: Sequence[int]
 ) -> list[GoldQuestion]:
-    """The questions with each gold id replaced by the first id of an equal text; ids of no passage stay as they are.
+    """The questions with each gold id replaced by the first id of an equal text; unknown ids do not change.
 
-    For folds: a passage that stands twice in a corpus must not be learnt under one id and tested under the other.
+    This is for folds: a passage that occurs twice in a corpus must not be in training under one id and tested under the
+    other.
     """
     first: dict[int, str] = {}
     for passage_id, position in position_of.items():
@@ -128,12 +129,12 @@ def gather_pairs(
     seed: int = 1,
     spared: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> RetrieverData:
-    """Every question with every gold passage of it that is in the index, and each question's hard negatives.
+    """Every question with each of its gold passages in the index, and its hard negatives.
 
-    ``passages[n]`` is what the encoder reads of the passage whose id ``position_of`` puts at n; ``limit`` pairs of them
-    are drawn with ``seed`` (0 or more). Hard negatives are the best 40 of BM25's best 60 that are of no gold text.
-    ``spared``, by the question's position, are ids that are neither gold nor wrong: they are masked. Raises CorpusError
-    where there are no questions, or no gold passage of any is in the index.
+    ``passages[n]`` is the text of the passage at position n in ``position_of``; ``limit`` pairs are drawn with ``seed``
+    (0 or more). Hard negatives are the best 40 of BM25's best 60 without gold texts. ``spared``, by the question's
+    position, are ids that are neither gold nor wrong; they are masked. Raises CorpusError if there are no questions, or
+    if no gold passage is in the index.
     """
     if not questions:
         msg = "expected questions to train on, found none; name a file with questions"
@@ -175,17 +176,17 @@ def _negatives(
 
 
 def steps_of(data: RetrieverData, epochs: int, batch_size: int) -> int:
-    """How many batches `batches` gives: those of ``batch_size`` that fit in each epoch; one where none does."""
+    """The number of batches that `batches` yields: full ones of ``batch_size`` per epoch, but at least one."""
     return epochs * max(1, len(data.pairs) // batch_size)
 
 
 def drawn_steps(
     data: RetrieverData, size: int, per_epoch: int, epochs: int, seed: int, skip: int
 ) -> Iterator[tuple[list[tuple[int, int]], np.random.Generator]]:
-    """For each step but the first ``skip`` its pairs, ``size`` at most, and what to draw negatives with.
+    """For each step after the first ``skip``: its pairs, at most ``size``, and a random generator for negatives.
 
-    Each epoch's order and each step's chance follow from ``seed`` (0 or more) and their number alone, so that a resumed
-    training draws what it would have drawn.
+    Each epoch's order and each step's generator depend only on ``seed`` (0 or more) and their number, so that a resumed
+    training makes the same draws.
     """
     for epoch in range(skip // per_epoch, epochs):
         order = np.random.default_rng([seed, 0, epoch]).permutation(len(data.pairs)).tolist()
@@ -195,10 +196,10 @@ def drawn_steps(
 
 
 def batches(data: RetrieverData, epochs: int, batch_size: int, seed: int, *, skip: int = 0) -> Iterator[Batch]:
-    """The batches of all epochs but the first ``skip``; the pairs of an epoch that fill no batch are left out.
+    """The batches of all epochs after the first ``skip``; pairs of an epoch that fill no batch are left out.
 
-    A question without hard negatives (BM25 knows none of its words) gets any passage of those that somebody's gold or
-    negatives are, so that all rows count the same.
+    A question without hard negatives (BM25 knows none of its words) gets a random used passage, so that all rows count
+    the same.
     """
     anything = data.used_passages
     size, per_epoch = min(batch_size, len(data.pairs)), steps_of(data, 1, batch_size)
@@ -221,7 +222,7 @@ def masked(data: RetrieverData, questions: Sequence[int], documents: Sequence[in
 def nearest(
     queries: FloatMatrix, vectors: FloatMatrix, hidden: Mask, order: Positions, top_k: int = 10
 ) -> list[list[int]]:
-    """Per query the positions of the ``top_k`` passages of highest cosine, best first; equal ones by ``order``.
+    """The positions of the ``top_k`` passages of highest cosine per query, best first; ties by ``order``.
 
     ``queries`` (n_queries, width) and ``vectors`` (n_passages, width) have rows of length 1; passages that ``hidden``,
     shape (n_passages,), marks are left out.
@@ -232,28 +233,28 @@ def nearest(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrieverTraining(Training):
-    """How to train. Defaults are those that paid in trials on two processor cores (ObliQA dev)."""
+    """Training settings. The defaults worked best in trials on two processor cores (ObliQA dev)."""
 
-    base: str = "all-MiniLM-L6-v2"  # as `ragqa.retrieval.local_models.weights_of` takes it
+    base: str = "all-MiniLM-L6-v2"  # as for `ragqa.retrieval.local_models.weights_of`
     epochs: int = 2
     rank: int = 16  # of the factors, >= 1
-    layers: int = 3  # the last so many get factors, >= 1
+    layers: int = 3  # last layers that get factors, >= 1
     learning_rate: float = 5e-4
     batch_size: int = 96
     warmup_steps: int = 30
     temperature: float = 0.05  # > 0
     passage_tokens: int = 128  # a longer text is cut
     question_tokens: int = 96
-    precision: Precision = "auto"  # the faster one on this processor; bf16 on a GPU that has it
+    precision: Precision = "auto"  # the faster one on this CPU; bf16 on a GPU that supports it
 
 
 def train_retriever(training: RetrieverTraining, data: RetrieverData, out: Path) -> Iterator[Reading | Progress]:
     """Trains in ``out``, yields as it reads and every 10 steps, and writes the adapter when done (`export_adapter`).
 
-    Resumes at ``out``'s checkpoint where there is one of the same settings and data, to the same weights. Raises
-    ModelError where the base or the checkpoint does not fit.
+    Resumes at ``out``'s checkpoint if it has the same settings and data, and reaches the same weights. Raises
+    ModelError if the base or the checkpoint does not fit.
     """
-    from ragqa.lab.training.lora_layers import RetrieverModel, export_adapter  # a module of torch's
+    from ragqa.lab.training.lora_layers import RetrieverModel, export_adapter  # imports torch
 
     model = RetrieverModel(training.base, training.layers, training.rank, training.seed, training.precision)
     steps = steps_of(data, training.epochs, training.batch_size)
@@ -276,7 +277,7 @@ def _read(
     asked: dict[int, torch.Tensor],
     read: dict[int, torch.Tensor],
 ) -> Iterator[Reading]:
-    """Fills ``asked`` and ``read`` with what the frozen layers make of the questions and passages that are used."""
+    """Fills ``asked`` and ``read`` with the frozen layers' output for the questions and passages in use."""
     questions = sorted({question for question, _ in data.pairs})
     passages = data.used_passages
     for known, numbers, texts, limit in (
@@ -318,10 +319,10 @@ def retriever_card(
     figures: Sequence[tuple[str, str, str]] = (),
     made: Mapping[Kind, int] = MappingProxyType({}),
 ) -> ModelCard:
-    """The card. ``sources`` is a table of what was read; ``last`` is the last report.
+    """The card. ``sources`` is a table of the files read; ``last`` is the last report.
 
-    ``figures`` are (what was measured, before, after). The first ``n_asked`` of the data's questions were given,
-    ``made`` counts the pseudo-queries after them by kind.
+    ``figures`` are (measure, before, after). The first ``n_asked`` of the data's questions were given; ``made`` counts
+    the pseudo-queries after them by kind.
     """
     used = {question for question, _ in data.pairs}
     counts = {"questions": sum(n < n_asked for n in used), "pseudo-queries": sum(n >= n_asked for n in used)}

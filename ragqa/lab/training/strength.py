@@ -1,8 +1,9 @@
-"""The classifier of strength: trained from sentences labelled by reading, chosen by folds of documents, tested once.
+"""Trains the classifier of strength on hand-labelled sentences; settings were chosen by folds of documents.
 
-Two things are fitted on the same patterns (`ragqa.scoring.strength.patterns`), by logistic regression that leaves most
-of them out (L1): whether a sentence binds, to which sentences with a yes or no alone add a little; and which strength,
-one against the rest, which decides among those that bind or among those that do not.
+Two logistic regressions with L1, which drops most features, are fitted on the same patterns
+(`ragqa.scoring.strength.patterns`). The first decides whether a sentence binds; sentences labelled only with yes or no
+add to it with low weight. The second, one against the rest, decides the strength among binding or among other
+sentences.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from ragqa.types.scores import Strength
 
 FOLDS = 5
 INVERSE_STRENGTH = 1.0  # of the regularisation; .5, 1, 2 and 4 tried by folds of documents
-OWN_WEIGHT, OTHER_WEIGHT = 0.5, 0.1  # of our own sentences, and of a data set labelled by a model
-LEAST = 2  # sentences that have a pattern
+OWN_WEIGHT, OTHER_WEIGHT = 0.5, 0.1  # of our own sentences, and of a model-labelled data set
+LEAST = 2  # sentences that must have a pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How well it is told which sentences bind; each in [0, 1]."""
+    """Measures of how well binding sentences are recognised; each in [0, 1]."""
 
     precision: float
     recall: float
@@ -41,7 +42,7 @@ class Binding:
 
     @classmethod
     def of(cls, labels: Sequence[Strength], calls: Sequence[Strength]) -> Binding:
-        """Of these labels and what was called."""
+        """The measures of these calls against the labels."""
         hits = sum(label.binds and call.binds for label, call in zip(labels, calls, strict=True))
         wanted, called = sum(label.binds for label in labels), sum(call.binds for call in calls)
         same = sum(label is call for label, call in zip(labels, calls, strict=True))
@@ -55,7 +56,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class StrengthReport:
-    """What came of a training: by folds of documents within the training part, and on the test part."""
+    """The results of a training: by folds of documents within the training part, and on the test part."""
 
     n_train: int
     n_test: int
@@ -85,7 +86,7 @@ class StrengthReport:
 
 
 def train_strength(data: Path, folder: Path, out: Path) -> StrengthReport:
-    """Trains, writes weights, MODEL.json and README.md to ``out``, and measures what was written on the test part.
+    """Trains, writes weights, MODEL.json and README.md to ``out``, and measures the written weights on the test part.
 
     ``data`` is a JSON list of {Text, Obligation}, ``folder`` RAGQA_DATA. Raises CorpusError.
     """
@@ -119,14 +120,14 @@ def train_strength(data: Path, folder: Path, out: Path) -> StrengthReport:
 
 
 def weak_sentences(data: Path) -> list[LabelledSentence]:
-    """Sentences of which only a yes or no is known, with what they weigh. Raises CorpusError."""
+    """Sentences with only a yes or no label, with their weights. Raises CorpusError."""
     own = [LabelledSentence(one.text, one.obligation, weight=OWN_WEIGHT) for one in own_sentences("added")]
     others = read_labelled_sentences(data)
     return own + [LabelledSentence(one.text, one.obligation, weight=OTHER_WEIGHT) for one in others]
 
 
 def fit(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence] = ()) -> StrengthWeights:
-    """The weights; patterns that all columns leave out are left out."""
+    """The weights, without patterns that are 0 in all columns."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(analyzer=patterns, binary=True, min_df=LEAST)
@@ -145,7 +146,7 @@ def fit(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence] =
 
 
 def cross_validated(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence]) -> Binding:
-    """Each fifth of the documents judged by what was fitted on the others."""
+    """The measures of each fifth of the documents by weights fitted on the others."""
     from sklearn.model_selection import GroupKFold
 
     labels, calls = [], []
@@ -180,7 +181,7 @@ def _maker(one: StrengthSentence) -> str:
 
 
 def strength_card(report: StrengthReport) -> ModelCard:
-    """The card of the weights that this report is about."""
+    """The card of the weights in this report."""
     rows = [
         ("cross-validated by document, training part", report.n_train, report.cross_validated),
         ("test part, other documents", report.n_test, report.tested),

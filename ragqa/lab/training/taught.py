@@ -1,6 +1,7 @@
-"""Pairs that a larger verifier labels for a smaller one: claims and written answers against windows of their sources.
+"""Pairs that a larger verifier labels for a smaller one: claims and written answers with windows of their sources.
 
-Nobody labelled them; a teacher's probabilities are what is learnt (Hinton et al. 2015, at temperature 1).
+They have no human labels; the smaller model is trained on the teacher's probabilities (Hinton et al. 2015, at
+temperature 1).
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ PER_STEP = 256  # pairs between two reports
 
 Pair = tuple[str, str]  # (premise, hypothesis)
 _MARKS = re.compile(r"\s*(?:and )?\[#[^\]]*\]")  # citation marks such as [#SRC:…]
-LONGEST_TEXT = 6_000  # characters of a passage that are split: tables and annexes beyond give no sentences
+LONGEST_TEXT = 6_000  # characters of a passage that are split; tables and annexes beyond give no sentences
 
 
 def unlabelled_pairs(
     passages: Iterable[ClaimedPassage], answers: Path | None, fold: int | None, n: int, seed: int
 ) -> list[Pair]:
-    """At most ``n`` pairs of claims and of sentences of answers, as written and edited, with windows of their sources.
+    """At most ``n`` pairs of claims and answer sentences, as written and edited, with windows of their sources.
 
-    ``answers`` is a JSON list of {Answer, Passages}; what has a passage in ``fold`` is left out. Raises CorpusError.
+    ``answers`` is a JSON list of {Answer, Passages}; answers with a passage in ``fold`` are left out. Raises
+    CorpusError.
     """
     chance = random.Random(seed)
     found: list[Pair] = []
@@ -68,7 +70,7 @@ def unlabelled_pairs(
 
 
 def _with_windows(text: str, sentences: Sequence[str], title: str, chance: random.Random) -> Iterator[Pair]:
-    """The text with the sentence that shares most of its words, with neighbours of it or the whole, or with another."""
+    """The text with two windows: of its nearest sentence, of that with neighbours, of all, or of a random sentence."""
     if not sentences:
         return
     said = read(text).content
@@ -86,7 +88,7 @@ def _with_windows(text: str, sentences: Sequence[str], title: str, chance: rando
 
 
 def taught_pairs(pairs: Sequence[Pair], teacher: NliModel) -> Iterator[list[LabelledPair]]:
-    """The pairs as the teacher reads them, some at a time. Raises ScoringError."""
+    """The pairs with the teacher's probabilities, some at a time. Raises ScoringError."""
     for start in range(0, len(pairs), PER_STEP):
         step = pairs[start : start + PER_STEP]
         made = []
@@ -125,7 +127,7 @@ def written_answers(path: Path) -> list[WrittenAnswer]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a passage's beginning."""
+    """The sentences of a passage, up to `LONGEST_TEXT` characters."""
     return [span.text for span in split_sentences(text[:LONGEST_TEXT])]
 
 

@@ -1,4 +1,4 @@
-"""The weights and lines of `ragqa.scoring.verdicts.belief`, fitted on claims that the verifier has not seen."""
+"""Fits weights and thresholds of `ragqa.scoring.verdicts.belief` on claims that the verifier was not trained on."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ragqa.types.scores import Verdict
 
 VERDICTS = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)  # in the order of `LABELS`
 LINES = [n / 100 for n in range(5, 96)]
-# Shares out of fold: of contradicted and of unsupported claims called supported, of supported ones called contradicted.
+# Largest shares out of fold: contradicted and unsupported claims called supported, supported ones called contradicted.
 MOST_CONTRADICTED, MOST_UNSUPPORTED, MOST_DENIED = 0.10, 0.13, 0.15
-REGULARISATION_C = 0.1  # inverse strength; .02 to 1 tried out of fold, alike to .01
+REGULARISATION_C = 0.1  # inverse strength; .02 to 1 tried out of fold, equal within .01
 
 
 @dataclass(frozen=True, slots=True)
 class ReadClaim:
-    """A claim as the verifier has read it; ``label`` is an index into `LABELS`."""
+    """A claim with the verifier's results; ``label`` is an index into `LABELS`."""
 
     document: str
     kind: str
@@ -36,7 +36,7 @@ class ReadClaim:
 
 
 def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterator[list[ReadClaim]]:
-    """The claims of each passage, but for those that no window is read for. Raises ScoringError."""
+    """The claims of each passage, without those for which no window is read. Raises ScoringError."""
     for passage in passages:
         source = Passage(passage.id, passage.id, " ".join(passage.sentences), title=passage.title)
         judge = judge_of([source], scorer)
@@ -54,9 +54,9 @@ def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterat
 
 
 def fitted(cases: Sequence[ReadClaim]) -> Calibration:
-    """Weights: multinomial logistic over standardised features; the lines are still 1.
+    """Weights by multinomial logistic regression over standardised features; the thresholds are still 1.
 
-    Raises ConfigError where a label has no case.
+    Raises ConfigError if a label has no case.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -79,7 +79,7 @@ def fitted(cases: Sequence[ReadClaim]) -> Calibration:
 
 
 def out_of_fold(cases: Sequence[ReadClaim], n_folds: int) -> list[Calibration]:
-    """For each case the weights fitted without its document. Raises ConfigError."""
+    """For each case, the weights fitted without its document. Raises ConfigError."""
     from sklearn.model_selection import GroupKFold
 
     documents = [case.document for case in cases]
@@ -95,7 +95,7 @@ def out_of_fold(cases: Sequence[ReadClaim], n_folds: int) -> list[Calibration]:
 
 
 def most_probable(cases: Sequence[ReadClaim], known: Sequence[Calibration]) -> float:
-    """Balanced accuracy of the most probable label, without any line."""
+    """The balanced accuracy of the most probable label, without thresholds."""
     right: list[list[bool]] = [[] for _ in LABELS]
     for case, of in zip(cases, known, strict=True):
         found = probabilities(case.text, case.looks, of)
@@ -105,7 +105,7 @@ def most_probable(cases: Sequence[ReadClaim], known: Sequence[Calibration]) -> f
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """At lines of support and contradiction: ``called[label][said]``, indexes into `LABELS`."""
+    """The rates at these two thresholds: ``called[label][said]``, indexes into `LABELS`."""
 
     supported: float
     contradicted: float
@@ -113,7 +113,7 @@ class Shares:
 
     @property
     def balanced(self) -> float:
-        """The mean over the labels of the share that is right."""
+        """The mean over the labels of the share judged right."""
         return sum(row[n] for n, row in enumerate(self.called)) / len(self.called)
 
     @property
@@ -123,7 +123,7 @@ class Shares:
 
 
 def shares(cases: Sequence[ReadClaim], known: Sequence[Calibration], supported: float, contradicted: float) -> Shares:
-    """What the verdicts come to at these lines; ``known`` one for each case."""
+    """The rates of the verdicts at these thresholds; ``known`` holds one calibration per case."""
     counts = np.zeros((len(LABELS), len(LABELS)))
     for case, of in zip(cases, known, strict=True):
         at = replace(of, supported=supported, contradicted=contradicted)
@@ -133,7 +133,7 @@ def shares(cases: Sequence[ReadClaim], known: Sequence[Calibration], supported: 
 
 
 def chosen(cases: Sequence[ReadClaim], known: Sequence[Calibration]) -> Shares:
-    """At the lowest line of support that lets few false sentences pass, and the lowest that denies few true ones."""
+    """The rates at the lowest allowed thresholds: few false claims are supported, and few true ones contradicted."""
     at = (shares(cases, known, line, 1.0) for line in LINES)
     supported = next((one.supported for one in at if one.is_allowed), LINES[-1])
     found = [shares(cases, known, supported, line) for line in LINES]

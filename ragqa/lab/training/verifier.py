@@ -1,7 +1,8 @@
-"""The verifier's training pairs: labelled claims and policies, beside general pairs and pairs made by rule.
+"""The verifier's training pairs: labelled claims and policies, general pairs, and pairs made by rule.
 
-A claim meets the sentences that decide it, its whole passage, a window of neighbours, and another sentence or the title
-that does not decide it. The folds are those of `ragqa.lab.claims`; `ragqa.lab.training.nli` trains.
+A claim is paired with the sentences that decide it, with its whole passage or a window of neighbours, and with another
+sentence or the title that does not decide it. The folds are those of `ragqa.lab.claims`; `ragqa.lab.training.nli`
+trains.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from ragqa.lab.written import written_gaps, written_passages
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
 SHORT = 230  # characters of a pair: a third of the tokens of a claim with its passage
-WHOLE = 0.6  # chance that the wider evidence is the whole passage and no window of neighbours
-UNDECIDING = 0.6  # chance that a claim meets another sentence, too
-LITTLE = 0.6  # of the cover that the deciding sentences have: below, another sentence is taken to decide nothing
+WHOLE = 0.6  # chance that the wider evidence is the whole passage, not a window
+UNDECIDING = 0.6  # chance of a pair with a sentence that does not decide
+LITTLE = 0.6  # share of the deciding sentences' cover up to which another sentence decides nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +36,15 @@ class VerifierSources:
     """What to train on; ``fold`` (0 to 4) is held out, None trains on all."""
 
     claims: Path  # the folder of claims.jsonl and gaps.jsonl
-    pairs: tuple[Path, ...] = ()  # general ones, as `ragqa.lab.training.nli.NliSources.pairs`
+    pairs: tuple[Path, ...] = ()  # general pairs, as `ragqa.lab.training.nli.NliSources.pairs`
     fold: int | None = None
-    passes: int = 2  # over the claims, each with windows drawn anew
+    passes: int = 2  # over the claims, with new windows drawn in each
     n_general: int = 5_000
     n_made: int = 2_000
-    written: Path | None = None  # RAGQA_DATA: our own claims over further passages of it, and our gaps
-    answers: Path | None = None  # JSON list of {Answer, Passages}; a teacher reads their sentences, too
-    n_taught: int = 0  # pairs that nobody labelled, as a teacher reads them
-    n_first: int = 0  # short general ones, seen before all others: a body learns from them what the task is
+    written: Path | None = None  # RAGQA_DATA, to use our own claims about its passages, and our gaps
+    answers: Path | None = None  # JSON list of {Answer, Passages} whose sentences a teacher labels, too
+    n_taught: int = 0  # pairs labelled by a teacher
+    n_first: int = 0  # short general pairs, seen before all others, from which a backbone learns the task
     seed: int = 1
 
 
@@ -54,11 +55,11 @@ def verifier_training(
     seed: int = 1,
     stop_after: int | None = None,
 ) -> NliTraining:
-    """The settings of the shipped verifier, but for what is given."""
+    """The settings of the shipped verifier, except for the arguments."""
     return NliTraining(
         base=base,
         batch_size=32,
-        learning_rate=6e-4 if rank else 7e-5,  # of low-rank factors, of the weights themselves
+        learning_rate=6e-4 if rank else 7e-5,  # for low-rank factors, for the weights themselves
         warmup_steps=60,
         max_tokens=256,
         dropout=0.0,  # a pair is seen once or twice
@@ -71,20 +72,20 @@ def verifier_training(
 
 
 def gather_first(sources: VerifierSources) -> list[LabelledPair]:
-    """The general pairs that are seen first, at most ``n_first`` of at most `SHORT` characters. Raises CorpusError."""
+    """At most ``n_first`` general pairs of at most `SHORT` characters, which are seen first. Raises CorpusError."""
     short = [pair for path in sources.pairs for pair in read_pairs(path) if pair.n_chars <= SHORT]
     known = weighed(short, SET_SHARES, sources.seed)
     return random.Random(sources.seed).sample(known, min(sources.n_first, len(known)))
 
 
 def gather_unlabelled(sources: VerifierSources) -> list[tuple[str, str]]:
-    """The pairs that a teacher is to read, none of the fold held out. Raises CorpusError."""
+    """The pairs for a teacher to label, without the held-out fold. Raises CorpusError."""
     passages = [one for one in read_claims(sources.claims / "claims.jsonl") if fold_of(one.id) != sources.fold]
     return unlabelled_pairs(passages, sources.answers, sources.fold, sources.n_taught, sources.seed)
 
 
 def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
-    """(pairs to train on; claims of the fold held out, each against its whole passage). Raises CorpusError."""
+    """(training pairs; claims of the held-out fold, each with its whole passage). Raises CorpusError."""
     passages, gaps = read_claims(sources.claims / "claims.jsonl"), read_gaps(sources.claims / "gaps.jsonl")
     learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]
     if sources.written:
@@ -111,13 +112,13 @@ def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[La
 
 
 def evidence(passage: ClaimedPassage, indexes: Sequence[int], with_title: bool = True) -> str:
-    """These sentences of a passage, its title before them where it has one."""
+    """These sentences of a passage, after its title if it has one."""
     text = " ".join(passage.sentences[n] for n in indexes)
     return f"{passage.title}: {text}" if with_title and passage.title else text
 
 
 def claim_pairs(passage: ClaimedPassage, claim: Claim, chance: random.Random) -> Iterator[LabelledPair]:
-    """The claim against what decides it, against more of its passage, and perhaps against what does not decide it."""
+    """The claim with its deciding sentences, with more of its passage, and perhaps with undeciding text."""
     label, n = LABEL_OF_CLAIM[claim.label], len(passage.sentences)
     deciding = sorted(claim.deciding)
     wider = range(n)
@@ -131,7 +132,7 @@ def claim_pairs(passage: ClaimedPassage, claim: Claim, chance: random.Random) ->
 
 
 def _undeciding(passage: ClaimedPassage, claim: Claim) -> Iterator[str]:
-    """The title, and sentences with few of the claim's words, compared with those that decide it."""
+    """The title, and sentences with few of the claim's words compared with the deciding ones."""
     said = read(claim.text).content
     known = read(evidence(passage, claim.deciding)).content
     if passage.title:
@@ -143,9 +144,9 @@ def _undeciding(passage: ClaimedPassage, claim: Claim) -> Iterator[str]:
 
 
 def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
-    """Each part of the rule, read after its lead-in, against each policy: told, not told, or clashing.
+    """Each part of the rule, after its lead-in, with each policy: stated, missing or clashing.
 
-    A sentence that clashes meets its part by itself, too, and as the claim the rule.
+    A clashing sentence is also paired with its part alone, and as a claim with the rule.
     """
     lead = next((part.text for part in gap.parts if part.key == "lead"), "")
     for policy in gap.texts:
@@ -164,7 +165,7 @@ def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
 
 
 def _label_of_part(policy: PolicyText, key: str, text: str) -> int | None:
-    """None where it is not known which part the clash concerns."""
+    """The label of this part; None if it is unknown which part the clash concerns."""
     if policy.label == "absent" or key in policy.missing:
         return NEUTRAL
     if policy.clash is None:
@@ -173,7 +174,7 @@ def _label_of_part(policy: PolicyText, key: str, text: str) -> int | None:
 
 
 def _documents(passages: Sequence[ClaimedPassage]) -> list[list[str]]:
-    """The sentences of passages, a hundred passages of one corpus at a time."""
+    """The sentences of passages, a hundred passages at a time in the order of their ids."""
     ordered = sorted(passages, key=lambda passage: passage.id)
     groups = [ordered[start : start + 100] for start in range(0, len(ordered), 100)]
     return [[sentence for passage in group for sentence in passage.sentences] for group in groups]

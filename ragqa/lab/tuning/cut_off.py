@@ -1,6 +1,6 @@
-"""The weights of the dynamic cut-off, `ragqa.filtering.CUT_WEIGHTS`, fitted again and measured out of fold.
+"""Refits the weights of the dynamic cut-off, `ragqa.filtering.CUT_WEIGHTS`, and measures them out of fold.
 
-Nothing is written: who likes what is printed puts it into `filtering.py`.
+Nothing is written; to use the printed weights, copy them into `filtering.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FILTERS = (FilteringConfig(), FilteringConfig(method="expected-f2"))
 
 
 def fitted(gold: Sequence[GoldQuestion], fused: Sequence[Ranking], counts: Sequence[float]) -> dict[str, float]:
-    """Logistic regression of relevant or not over the best ten passages of each question, which counts ``counts``.
+    """A logistic regression of relevance over the best ten passages of each question, weighted by ``counts``.
 
-    Raises CorpusError where none of them, or all of them, are gold.
+    Raises CorpusError if none of them, or all of them, are gold.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -46,7 +46,7 @@ def fitted(gold: Sequence[GoldQuestion], fused: Sequence[Ranking], counts: Seque
 def out_of_fold(
     gold: Sequence[GoldQuestion], fused: Sequence[Ranking], counts: Sequence[float], folds: Sequence[Fold]
 ) -> Floats:
-    """What the limits and the cut keep, (n_questions, n_figures, 2): each question by weights of the other folds."""
+    """The figures of the limits and of the cut-off, (n_questions, n_figures, 2), by weights of the other folds."""
     found = np.empty((len(gold), 4, len(FILTERS)))
     for fold in folds:
         learnt, tested = list(fold.train), list(fold.test)

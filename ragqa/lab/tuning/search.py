@@ -1,6 +1,6 @@
-"""The search behind `ragqa tune`: every way to rank and to filter measured, the best by cross-validation.
+"""The search behind `ragqa tune`: measures every way to rank and to filter, and chooses by cross-validation.
 
-What was found is told in sentences, as JSON, and as a preset with its evidence.
+The result is reported in sentences, as JSON, and as a preset with its evidence.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BESIDE = "R@10"  # reported with the measure that decides
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """Among what is chosen, and by what. Raises ConfigError for what is wrong, before anything is ranked."""
+    """The candidates and the criteria of a search. Raises ConfigError for invalid values, before anything is ranked."""
 
     indexes: tuple[str, ...] = ()  # of one corpus
     measure: str = "AP@10"  # decides the ranking
@@ -57,13 +57,13 @@ class SearchSpace:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The one that decides first."""
+        """The measures, with the deciding one first."""
         return tuple(dict.fromkeys((self.measure, BESIDE)))
 
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """Where a search is: ``done`` of ``total`` steps of what is named."""
+    """The progress of a search: ``done`` of ``total`` steps of ``what``."""
 
     what: str
     done: int
@@ -72,12 +72,12 @@ class Doing:
 
 @dataclass(frozen=True, slots=True)
 class TunedSettings:
-    """What was chosen. ``setting`` is the one that the final filter was tuned for."""
+    """The chosen settings. ``setting`` is the ranking that the final filter was tuned for."""
 
     ranked: Tuned
     filtered: TunedFilter
     setting: RankingSetting
-    n_rankings: int  # among which was chosen, the default too
+    n_rankings: int  # that were compared, including the default
     n_filters: int
 
 
@@ -89,17 +89,17 @@ def searched(
     unit: GoldUnit,
     parts: Sequence[Fold],
 ) -> Generator[Doing, None, TunedSettings]:
-    """The ranking, then the filter: for the tuned ranking, or the default one where tuning found none better.
+    """Tunes the ranking, then the filter for the tuned ranking, or for the default one if that was not beaten.
 
     ``columns`` are each index's rankings, at least as deep as the deepest of ``search`` and ``default``. Raises
-    ConfigError where there are more ways to rank than fit in memory.
+    ConfigError if there are more ways to rank than fit in memory.
     """
     settings, values = yield from _measured(search, columns, default, gold, unit)
     ranked = tuning.tune(values, settings, search.measures, parts, search.seed)
     by_fold = [*(fold.chosen for fold in ranked.folds), ranked.final]
     used = by_fold if ranked.test.is_better else [default] * len(by_fold)
     candidates = tuning.filters(FilteringConfig())
-    figures: dict[int, Floats] = {}  # by the setting's place in ``used``; equal settings are measured once
+    figures: dict[int, Floats] = {}  # by position of the setting in ``used``; equal settings are measured once
     for place, setting in enumerate(used):
         yield Doing("filters", place, len(used))
         if (first := used.index(setting)) not in figures:
@@ -153,7 +153,7 @@ def report(
     ranked: Tuned,
     filtered: TunedFilter,
 ) -> dict[str, Any]:
-    """Everything found, for JSON; ``better`` is what `lines` says in words. The same run gives the same report."""
+    """All results, for JSON; ``better`` is what `lines` says in words. The same run gives the same report."""
     best, chosen = opened[ranked.final.index], ranked.final
     indexes = [{"name": name, "fingerprint": _fingerprint(one)} for name, one in opened.items()]
     return {
@@ -193,9 +193,9 @@ def preset_file(
     command: str,
     questions: Path,
 ) -> str:
-    """The text of a preset file: ``ranking``, and the tuned filter where it is better beyond chance, else the default.
+    """The text of a preset file with ``ranking``, and with the tuned filter if it is significantly better.
 
-    With it goes all that speaks for and against them; ``found`` is the `report`.
+    It includes all evidence for and against them; ``found`` is the `report`.
     """
     asked = f"{found['questions']['n_questions']:,} questions of {found['questions']['name']}"
     preset = Preset(
@@ -229,7 +229,7 @@ def _in_short_filter(filtered: TunedFilter) -> str:
 
 
 def _about(file: Path, gold: Sequence[GoldQuestion], unit: str) -> dict[str, Any]:
-    """The questions in a few words; the sha256 is that of their texts and gold ids, in their order."""
+    """A description of the questions; the sha256 is of their texts and gold ids, in order."""
     whole = json.dumps([[item.question.text, sorted(item.gold)] for item in gold])
     sha256 = hashlib.sha256(whole.encode("ascii")).hexdigest()
     return {"name": file.name, "n_questions": len(gold), "gold": unit, "sha256": sha256}
@@ -240,7 +240,7 @@ def _setting(setting: RankingSetting) -> dict[str, Any]:
 
 
 def _fingerprint(index: Index) -> str:
-    """The sha256 of the sha256 of the index's files, one a line, in the manifest's order."""
+    """The sha256 of the index's files' sha256s, one per line, in the manifest's order."""
     return hashlib.sha256("\n".join(entry.sha256 for entry in index.manifest.files).encode("ascii")).hexdigest()
 
 
@@ -249,7 +249,7 @@ def _shares(fusion: FusionConfig) -> dict[str, float]:
 
 
 def lines(ranked: Tuned, filtered: TunedFilter, *, several: bool) -> list[str]:
-    """The figures and what follows from them in sentences; ``several`` indexes were compared."""
+    """The figures and conclusions in sentences; ``several`` tells whether several indexes were compared."""
     means = [
         f"Each question where it is tested: {display_name(name)} {ranked.tuned[name]:.4f}, "
         f"of the defaults {ranked.default[name]:.4f}."
@@ -283,7 +283,7 @@ def _tested(test: PairedTest) -> str:
 
 
 def _options(fusion: FusionConfig) -> str:
-    """The options of `ragqa ask` that fuse so."""
+    """The options of `ragqa ask` for this fusion."""
     weights = " ".join(f"--weight {name}={weight:.6g}" for name, weight in _shares(fusion).items())
     return f"--fusion {fusion.method} {weights}"
 

@@ -1,10 +1,10 @@
-"""Which index, depth, fusion and filter serve best on questions with gold passages, by cross-validation. Pure.
+"""Chooses index, depth, fusion and filter by cross-validation on questions with gold passages. Pure.
 
-Every fusion is measured once per question (`measured`), by numpy, to the numbers of `ragqa.fusion.fuse` and
-`ragqa.evaluation.measures.measure_run`; choosing among them (`tune`) is arithmetic on that one table.
+Every fusion is measured once per question (`measured`) with numpy, with the same results as `ragqa.fusion.fuse` and
+`ragqa.evaluation.measures.measure_run`. Choosing among them (`tune`) is arithmetic on that table.
 
-A filter is judged by F-beta of what it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its filter by RePASs
-instead, which needs a language model, and rewards an answer that says little.
+A filter is judged by F-beta of the passages that it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its
+filter by RePASs instead, which needs a language model, and rewards an answer that says little.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ NUMBERS_AT_ONCE = 250_000  # in one array of scores: 2 MB, about the cache of a 
 BY_MEASURE = re.compile(r"(AP|R|nDCG|RR|Success)@([1-9]\d{0,3})")
 THRESHOLDS = tuple(n / 20 for n in range(21))  # AUEB table 3 tried steps of .05
 TUNED = tuple(one for one in settings_at(Place.ALL, "filtering") if one.under)  # the limits, of `filters`
-MAX_DROPS = (*(n / 20 for n in range(1, 11)), 1.0)  # 1: no such rule
+MAX_DROPS = (*(n / 20 for n in range(1, 11)), 1.0)  # 1 switches the rule off
 
 Choice = TypeVar("Choice")
 
 
 @dataclass(frozen=True, slots=True)
 class RankingSetting:
-    """How passages are ranked: in which index, how many candidates of each retriever (1 to 1000), how fused."""
+    """How passages are ranked: the index, the number of candidates per retriever (1 to 1000) and the fusion."""
 
     index: str
     depth: int
@@ -51,7 +51,7 @@ class RankingSetting:
 
 @dataclass(frozen=True, slots=True)
 class TunedFold(Generic[Choice]):
-    """What is best on a fold's train set, and its mean and the default's over the test set, in [0, 1]."""
+    """The best choice on a fold's train set, with its mean and the default's over the test set, in [0, 1]."""
 
     chosen: Choice
     tuned: float
@@ -60,10 +60,10 @@ class TunedFold(Generic[Choice]):
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What cross-validation found. ``final`` is best on all questions: what to use, where anything is worth using.
+    """The result of cross-validation. ``final`` is best on all questions, and to be used if it beats the default.
 
     ``tuned`` and ``default`` are means by measure in [0, 1], each question's value taken where it is tested. ``test``
-    compares the two in ``measure``; it takes questions that share gold as independent: p near 0.05 decides nothing.
+    compares the two in ``measure``; it treats questions that share gold as independent, so p near 0.05 decides nothing.
     """
 
     measure: str
@@ -77,7 +77,7 @@ class Tuned:
 def candidates(retrievers: Sequence[str], step: float = 0.05) -> tuple[FusionConfig, ...]:
     """Every weighted sum with weights 0, step, 2 step, ... 1 that sum to 1, then RRF over all of these retrievers.
 
-    Three retrievers and .05 give 231 and 1. Raises ConfigError where ``step`` is not 1 divided by a whole number, or
+    Three retrievers and .05 give 231 and 1. Raises ConfigError if ``step`` is not 1 divided by a whole number, or if
     there would be no weighted sum or more than 6,000.
     """
     parts, borders = round(1 / step) if 1e-6 < step <= 1 else 0, len(retrievers) - 1
@@ -94,7 +94,7 @@ def candidates(retrievers: Sequence[str], step: float = 0.05) -> tuple[FusionCon
 
 
 def check_measure(name: str) -> tuple[str, int]:
-    """``"AP@10"`` -> ``("AP", 10)``. Raises ConfigError where it is not AP, R, nDCG, RR or Success at 1 to 9999."""
+    """``"AP@10"`` -> ``("AP", 10)``. Raises ConfigError unless it is AP, R, nDCG, RR or Success at 1 to 9999."""
     found = BY_MEASURE.fullmatch(name)
     if not found:
         msg = f"measure must be AP, R, nDCG, RR or Success with a cutoff, as AP@10, got {name!r}; correct it"
@@ -109,12 +109,12 @@ def measured(
     measures: Sequence[str],
     unit: GoldUnit = "passage",
 ) -> Iterator[Floats]:
-    """For each question in order the value in [0, 1] of each measure under each fusion, (n_measures, n_fusions).
+    """For each question in order, each measure in [0, 1] under each fusion, of shape (n_measures, n_fusions).
 
-    ``columns[r][q]`` is ranking r of question q. Equal to fusing and measuring one by one, ties by passage id and gold
-    not found included; ``unit`` as in `ragqa.evaluation.benchmarks.retrieval.evaluate`. Every question has gold
-    (`folds_by_gold` sees to it). Raises ConfigError for an unknown measure, IndexingError for a score that is not
-    finite.
+    ``columns[r][q]`` is ranking r of question q. The values equal those of fusing and measuring one by one, including
+    ties by passage id and missing gold; ``unit`` as in `ragqa.evaluation.benchmarks.retrieval.evaluate`. Every question
+    must have gold (`folds_by_gold` checks it). Raises ConfigError for an unknown measure, IndexingError for a score
+    that is not finite.
     """
     parsed = [check_measure(name) for name in measures]
     names = [column[0].retriever for column in columns if column]
@@ -127,20 +127,20 @@ def measured(
 
 
 def _gold_ranks(rankings: Rankings, weights: Floats, gold: frozenset[str], unit: GoldUnit) -> Floats:
-    """The rank of each gold unit under each fusion, from 1, infinity where it is not found: (n_fusions, n_gold)."""
+    """The rank of each gold unit under each fusion, from 1, infinity if it is not found: (n_fusions, n_gold)."""
     found = (hit.passage for ranking in rankings for hit in ranking.hits)
     pairs = sorted({(one.passage_id if unit == "passage" else one.document_id, one.passage_id) for one in found})
     units, names = [name for name, _ in pairs], [name for _, name in pairs]  # passages of a unit lie together
-    at = [n for n, name in enumerate(units) if not n or units[n - 1] != name]  # where each unit begins
+    at = [n for n, name in enumerate(units) if not n or units[n - 1] != name]  # the first position of each unit
     column_of = {units[n]: column for column, n in enumerate(at)}
-    order = np.array(names, dtype=object).argsort().argsort()  # place by passage id: decides ties
+    order = np.array(names, dtype=object).argsort().argsort()  # rank by passage id, which decides ties
     parts, present = _contributions(rankings, names)
     finds = np.array([ranking.finds for ranking in rankings] * 2)
     ranks = np.full((len(weights), len(gold)), np.inf)
     block = max(1, NUMBERS_AT_ONCE // max(1, len(names)))
     for begin in range(0, len(weights) if gold & column_of.keys() else 0, block):
         scores = _fused(weights[begin : begin + block], parts, present, finds)
-        best = np.maximum.reduceat(scores, at, axis=1)  # a document stands where its best passage stands
+        best = np.maximum.reduceat(scores, at, axis=1)  # a document has the rank of its best passage
         is_best = scores == np.repeat(best, np.diff((*at, len(names))), axis=1)
         first = np.minimum.reduceat(np.where(is_best, order, len(names)), at, axis=1)
         for column, name in enumerate(gold & column_of.keys()):
@@ -151,7 +151,7 @@ def _gold_ranks(rankings: Rankings, weights: Floats, gold: frozenset[str], unit:
 
 
 def _contributions(rankings: Rankings, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """What each ranking adds to each passage by score, then by rank, and 1 where it has it: (2 n_rankings, n) twice."""
+    """Each ranking's addition to each passage, by score, then by rank, and 1 if it has it: (2 n_rankings, n) twice."""
     by_score, by_rank, present = np.zeros((3, len(rankings), len(names)))
     column = {name: n for n, name in enumerate(names)}
     for row, ranking in enumerate(rankings):
@@ -168,8 +168,8 @@ def _contributions(rankings: Rankings, names: Sequence[str]) -> tuple[Floats, Fl
 def _fused(weights: Floats, parts: Floats, present: Floats, finds: npt.NDArray[np.bool_]) -> Floats:
     """Fused scores (n_fusions, n), minus infinity for a passage that `ragqa.fusion.fuse` leaves out.
 
-    Rounded products whose sum loses nothing, as `math.fsum` adds, or ties would not be ties: Ogita, Rump and Oishi
-    2005, Accurate Sum and Dot Product, algorithm 4.4 (Sum2), https://doi.org/10.1137/030601818.
+    The sums of rounded products are exact, like those of `math.fsum`; otherwise ties would be lost: Ogita, Rump and
+    Oishi 2005, Accurate Sum and Dot Product, algorithm 4.4 (Sum2), https://doi.org/10.1137/030601818.
     """
     total, lost = np.zeros((2, len(weights), parts.shape[1]))
     for weight, part in zip(weights.T, parts, strict=True):
@@ -200,12 +200,12 @@ def _value(name: str, cutoff: int, ranks: Floats, n_gold: int) -> Floats:
 def tune(
     values: Floats, settings: Sequence[RankingSetting], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
 ) -> Tuned:
-    """The setting best on each fold's train set, measured on its test set, beside the default.
+    """The best setting on each fold's train set, compared with the default on its test set.
 
     ``values[q]`` is what `measured` gave for question q, in all (n_questions, n_measures, n_settings). The first
-    measure decides; the last setting is the default, compared with and not chosen. Of settings equal on a train set the
-    one nearest the default is taken: its index, then its depth, then its fusion (Euclidean, shares of the same
-    rankings; RRF last). ``seed`` is the test's, 0 or more.
+    measure decides; the last setting is the default, which is compared with but not chosen. Of equal settings on a
+    train set, the one nearest the default is chosen: its index, then its depth, then its fusion (Euclidean, shares of
+    the same rankings; RRF last). ``seed`` is the test's, 0 or more.
     """
     chosen = choose(values[:, :, :-1], folds, _places(settings[:-1], settings[-1]))
     both = np.stack([chosen.out_of_fold, values[:, :, -1]])
@@ -217,7 +217,7 @@ def tune(
 
 
 def _places(settings: Sequence[RankingSetting], default: RankingSetting) -> Floats:
-    """How far from the default each is, as its place among them; equally far ones have equal places."""
+    """Each setting's rank by distance from the default; equal distances have equal ranks."""
     keys = [
         (one.index != default.index, abs(math.log(one.depth / default.depth)), _distance(one.fusion, default.fusion))
         for one in settings
@@ -238,10 +238,10 @@ def _distance(fusion: FusionConfig, default: FusionConfig) -> float:
 
 @dataclass(frozen=True, slots=True)
 class TunedFilter:
-    """What cross-validation found. ``final`` is best on all questions, for the ranking that is best on them.
+    """The result of cross-validation. ``final`` is the best filter on all questions, for the best ranking on them.
 
-    ``tuned`` and ``default`` are means of `KEPT_FIGURES` (``kept`` in passages, the others in [0, 1]), each question's
-    taken where it is tested, both filters on the same ranking. ``test`` compares the two in F.
+    ``tuned`` and ``default`` are means of `KEPT_FIGURES` (``kept`` in passages, the others in [0, 1]), with each
+    question's value taken where it is tested, and both filters on the same ranking. ``test`` compares the two in F.
     """
 
     beta: float
@@ -260,7 +260,7 @@ class TunedFilter:
 def filters(default: FilteringConfig) -> tuple[FilteringConfig, ...]:
     """Every threshold 0, .05, ... 1 with every max drop .05, .1, ... .5 and 1 (off), and the default last: 232.
 
-    All keep at most as many passages as the default: a longer list would cost every answer more.
+    All keep at most as many passages as the default, because a longer list would make every answer costlier.
     """
     return (*(FilteringConfig(low, drop, default.top_k) for low in THRESHOLDS for drop in MAX_DROPS), default)
 
@@ -272,12 +272,12 @@ def tune_filter(
     beta: float = 2.0,
     seed: int = 0,
 ) -> TunedFilter:
-    """The filter best on each fold's train set for the ranking chosen there, measured on its test set.
+    """The best filter on each fold's train set for the ranking chosen there, measured on its test set.
 
     ``figures[k]`` is what `kept_figures` gave for the ranking that fold k chose, (n_questions, n_figures, n_filters),
-    the last of them for the ranking chosen on all questions; the last filter is the default. So nothing a question is
-    tested with was chosen on it, neither its ranking nor its filter. Of filters equal on a train set the one nearest
-    the default is taken (Euclidean). ``seed`` is the test's, 0 or more.
+    the last of them for the ranking chosen on all questions; the last filter is the default. So neither the ranking nor
+    the filter that a question is tested with was chosen on it. Of equal filters on a train set, the one nearest the
+    default is chosen (Euclidean). ``seed`` is the test's, 0 or more.
     """
     *by_fold, of_all = figures
     default = candidates[-1]

@@ -1,1 +1,1 @@
-"""Computing transformers by OpenVINO on a few cores, or by PyTorch. Start at `ragqa.models.inference.classifier`."""
+"""Runs transformers with OpenVINO on a few cores, or with PyTorch. Start at `ragqa.models.inference.classifier`."""

@@ -1,10 +1,10 @@
-"""A BERT as an OpenVINO graph, straight from its safetensors weights and adapters: no torch, no conversion step.
+"""Builds BERT as an OpenVINO graph directly from safetensors weights and adapters, without torch or conversion.
 
 On two AMD cores with avx512_bf16 OpenVINO computes it in bf16 twice as fast as PyTorch in fp32 (`make benchmark`).
-Unlike PyTorch, it gives an item of a batch the same bits whatever else is in the batch.
+Unlike PyTorch, it gives an item the same bits whatever else is in its batch.
 
-A folder with ``packed.safetensors`` holds matrices as int8 beside ``NAME.scale`` (float32, one per row), all else in
-fp16, and in the file's metadata the folder beside it whose word embeddings it shares, with their sha256.
+In ``packed.safetensors``, matrices are int8 with a ``NAME.scale`` (float32, one per row) and all else is fp16. The
+file's metadata names a neighbouring folder whose word embeddings it shares, with their sha256.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ragqa.models.inference.pair_encoding import Inputs
 PACKED: Final = "packed.safetensors"
 SCALE: Final = ".scale"
 LARGEST = 127  # of an int8
-LEAST_ROWS = 8  # a matrix with fewer is a head, and stays in fp16
+LEAST_ROWS = 8  # a matrix with fewer rows is a head and stays in fp16
 
 Weights = Mapping[str, npt.NDArray[Any]]
 
@@ -41,7 +41,7 @@ def is_packed(folder: Path) -> bool:
 
 
 def pack(weights: Weights, base: Weights, base_name: str, file: Path) -> tuple[str, ...]:
-    """Writes ``file`` and gives the names that it shares with ``base``, equal tensors of 2 D."""
+    """Writes ``file``; returns the names of the equal 2-D tensors that it shares with ``base``."""
     from safetensors.numpy import save_file
 
     kept: dict[str, npt.NDArray[Any]] = {}
@@ -62,7 +62,7 @@ def pack(weights: Weights, base: Weights, base_name: str, file: Path) -> tuple[s
 
 
 def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """All weights by name, float32 where they were packed. Raises ModelError where the base's are others."""
+    """All weights by name, float32 where they were packed. Raises ModelError if the base's weights differ."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -92,7 +92,7 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def _tensors(folder: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """Those of these names, out of the folder's safetensors files."""
+    """The tensors of these names in the folder's safetensors files."""
     from safetensors import safe_open
 
     found: dict[str, npt.NDArray[Any]] = {}
@@ -113,14 +113,14 @@ TELEMETRY = "openvino_telemetry"
 ADAPTER_CONFIG: Final = "adapter_config.json"
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 PREFIX: Final = "base_model.model."
-FARAWAY = -1e9  # added to the attention on padding: its weight is then exactly 0
+FARAWAY = -1e9  # added to the attention scores of padding, so that its weight is exactly 0
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How a kind of model names its parts: those of a layer, then those of a classifier."""
+    """The names of parts in a kind of model: of a layer, then of a classifier."""
 
     prefix: str
     query: str = "attention.self.query"
@@ -144,12 +144,12 @@ MPNET: Final = Names(
     "classifier.out_proj",
 )
 RELATIVE: Final = "encoder.relative_attention_bias.weight"  # of MPNet
-FURTHEST: Final = 128  # tokens, from which MPNet's relative positions are one
+FURTHEST: Final = 128  # tokens; MPNet's relative positions from here on are the same
 
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """What the graph needs to know beyond the weights."""
+    """The parameters of the graph besides the weights."""
 
     n_layers: int
     n_heads: int
@@ -160,7 +160,7 @@ class BertShape:
 
 
 def bert_shape(config: Mapping[str, Any], architecture: str = "BertForSequenceClassification") -> BertShape | None:
-    """The shape of the BERT or MPNet classifier this config.json describes; None for what the graph does not cover."""
+    """The shape of the BERT or MPNet classifier in this config.json; None if the graph does not support it."""
     is_mpnet = config.get("model_type") == "mpnet" and architecture == "BertForSequenceClassification"
     covered = (
         (config.get("model_type") == "bert" or is_mpnet)
@@ -176,7 +176,7 @@ def bert_shape(config: Mapping[str, Any], architecture: str = "BertForSequenceCl
 
 
 def openvino_version() -> str | None:
-    """OpenVINO's version, without what follows the third number; None where it cannot be used."""
+    """OpenVINO's version as three numbers; None if it cannot be used."""
     try:
         return str(_openvino().__version__).partition("-")[0]
     except (ImportError, OSError):
@@ -184,13 +184,13 @@ def openvino_version() -> str | None:
 
 
 def _openvino() -> Any:  # noqa: ANN401 - a module
-    """The library, imported without its report to Google Analytics, which no setting of its own prevents.
+    """The library, imported without its report to Google Analytics, which none of its settings prevents.
 
     Importing it sends an event through the package openvino_telemetry, and writes ~/intel, unless a file in the user's
-    home forbids it. Where that package cannot be imported, OpenVINO uses a stand-in that does nothing.
+    home forbids it. If that package cannot be imported, OpenVINO uses a stub that does nothing.
     """
     if "openvino" not in sys.modules and TELEMETRY not in sys.modules:
-        sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # how Python marks what must not be imported
+        sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # makes importing it fail
         try:
             import openvino
         finally:
@@ -201,7 +201,7 @@ def _openvino() -> Any:  # noqa: ANN401 - a module
 
 
 def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """Every tensor of the folder's safetensors files, by name, unpacked where they are packed. Raises ModelError."""
+    """Every tensor in the folder's safetensors files by name, unpacked if packed. Raises ModelError."""
     if is_packed(folder):
         return unpack(folder)
     from safetensors import SafetensorError
@@ -224,17 +224,18 @@ def _unreadable(folder: Path, error: Exception) -> ModelError:
 
 
 class OpenVinoEngine:
-    """A compiled graph. Not safe between threads by itself: its owner locks."""
+    """A compiled graph. Not thread-safe: its owner must lock it."""
 
     def __init__(
         self, folder: Path, shape: BertShape, precision: str, weights: Weights | None = None, streams: int = 1
     ) -> None:
         """Compiles for fp32 or bf16 (half a second). Raises ModelError.
 
-        A model with a classifier gives logits, one without the hidden states of its last layer. ``weights`` stand in
-        for those of ``folder``. ``streams`` batches of one call are computed side by side, each on its share of the
-        cores: with one, a core that another program holds makes all of them wait at every layer. ``self.precision`` is
-        what is computed in: fp32 on processors for which OpenVINO has no bf16, whatever was asked for.
+        A model with a classifier returns logits; one without a classifier returns the hidden states of its last layer.
+        ``weights`` replace those of ``folder``. ``streams`` batches of one call are computed in parallel, each on its
+        share of the cores: with a single stream, a core that another program uses makes all cores wait at every layer.
+        ``self.precision`` is the precision actually used: fp32 on processors for which OpenVINO has no bf16, whatever
+        was requested.
         """
         try:
             graph = _build_graph(read_weights(folder) if weights is None else weights, shape)
@@ -242,7 +243,8 @@ class OpenVinoEngine:
             raise _unreadable(folder, error) from error
         core = _openvino().Core()
         can = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-        # Told to, it imitates bf16 on processors without it: slower, and a pair's bits depend on what is beside it.
+        # OpenVINO can emulate bf16 on processors without it: slower, and a pair's bits depend on the others in its
+        # batch.
         hint = {"fp32": "f32"}.get(precision, precision) if precision != "bf16" or "BF16" in can else "f32"
         compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": hint, "NUM_STREAMS": str(streams)})
         used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
@@ -257,7 +259,7 @@ class OpenVinoEngine:
     def infer(self, batches: Sequence[Inputs]) -> list[npt.NDArray[np.float32]]:
         """For int64 inputs (n_rows, n_tokens): logits (n_rows, n_labels), or hidden states (n_rows, n_tokens, width).
 
-        One array per batch, float32; hidden states on padding mean nothing.
+        One array per batch, float32; hidden states of padding are meaningless.
         """
         return list((self._threads.map if self._threads else map)(self._infer, batches))
 
@@ -265,7 +267,7 @@ class OpenVinoEngine:
         request = self._free.get()
         try:
             found: npt.NDArray[np.float32] = request.infer(dict(inputs))[0]
-            if len(found) != len(inputs["input_ids"]):  # what a first batch of shapes that do not fit may give
+            if len(found) != len(inputs["input_ids"]):  # possible for a first batch whose shapes do not fit
                 msg = f"expected results for {len(inputs['input_ids'])} rows, found {len(found)}: shapes do not fit"
                 raise RuntimeError(msg)
             return found.copy()  # the request reuses its memory
@@ -339,10 +341,10 @@ def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - a
 
 
 def _relative(weights: npt.NDArray[Any], n_positions: int) -> npt.NDArray[np.float32]:
-    """What is added to the attention on a token so far after another, (n_heads, 2 n + 1); 0 is at column ``n``.
+    """The attention bias by distance between two tokens, of shape (n_heads, 2 n + 1); distance 0 is column ``n``.
 
-    Buckets as T5 and MPNet have them (Raffel et al. 2020, 2.1): half of them for either direction, of these half exact
-    and the others wider and wider up to 128 tokens.
+    Buckets follow T5 and MPNet (Raffel et al. 2020, 2.1): half of them for each direction; of these, half are exact and
+    the others grow wider up to 128 tokens.
     """
     apart = np.arange(-n_positions, n_positions + 1)
     n_buckets = len(weights) // 2
@@ -354,12 +356,12 @@ def _relative(weights: npt.NDArray[Any], n_positions: int) -> npt.NDArray[np.flo
 
 
 def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """The weights with this folder's low-rank adapter (PEFT's format) added to them, in float32 where it changes them.
+    """The weights with this folder's low-rank adapter (PEFT's format) merged in; changed weights are float32.
 
-    ``W' = W + (lora_alpha / r) * B A`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1). A folder holds
-    ``adapter_config.json`` and ``adapter_model.safetensors`` with ``base_model.model.LAYER.lora_A.weight`` and
-    ``lora_B``; the modules that the former names as ``modules_to_save``, a classifier for one, stand in the latter
-    whole and are added. Raises ModelError where the folder is no LoRA adapter, or one of another model.
+    ``W' = W + (lora_alpha / r) * B A`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1). The folder
+    holds ``adapter_config.json``, and ``adapter_model.safetensors`` with ``base_model.model.LAYER.lora_A.weight`` and
+    ``lora_B``. Modules that the former lists in ``modules_to_save``, such as a classifier, are complete in the latter
+    and are added. Raises ModelError if the folder is no LoRA adapter, or one of another model.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file

@@ -1,4 +1,4 @@
-"""A transformer that puts texts or pairs of texts into classes: tokenizer, engine, batches and turns in one object."""
+"""A transformer that classifies texts or pairs of texts: tokenizer, engine, batches and turns in one object."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Pair = tuple[str, str]
 
 MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first
 TOKEN_BUDGET = 768  # per batch, padding included
-TOKENS_PER_TURN = 6144  # batches computed side by side before another session has its turn: 0.4 s on two cores
-STREAMS = 2  # batches at a time: with the page's browser on the same two cores 1.2 times as fast as one, alone 1.05
+TOKENS_PER_TURN = 6144  # per turn, after which another session may compute: 0.4 s on two cores
+STREAMS = 2  # parallel batches: 1.2 times as fast as one with the browser on the same two cores, 1.05 times without
 PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
-TRIAL = (2, 104)  # pairs and their tokens, in each of the batches by which precisions are timed: pairs as they are
-GPU_DEVICE = Path("/dev/nvidiactl")  # looked for before torch is asked, whose import takes seconds
+TRIAL = (2, 104)  # pairs and their tokens in each batch of a timing, as in typical use
+GPU_DEVICE = Path("/dev/nvidiactl")  # checked first, because importing torch takes seconds
 
 logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """What computes the logits of padded batches, in ``precision``."""
+    """Computes the logits of padded batches, in ``precision``."""
 
     precision: str
 
@@ -56,15 +56,15 @@ AnEngine = TypeVar("AnEngine", bound=Engine)
 
 
 class SequenceClassifier:
-    """A model folder, loaded. Locks itself, a few batches at a time, so that sessions take turns."""
+    """A loaded model folder. It locks itself for a few batches at a time, so that sessions take turns."""
 
     def __init__(
         self, folder: Path, precision: Precision = "auto", form: InputForm = "pair", fingerprint: str = ""
     ) -> None:
         """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError.
 
-        ``"auto"`` is the faster precision here, timed (`ragqa.models.inference.precision`) unless it is known of
-        weights with this ``fingerprint``; without one it is timed each time.
+        ``"auto"`` is the faster precision on this machine. It is timed (`ragqa.models.inference.precision`) unless it
+        is known for weights with this ``fingerprint``; without a fingerprint it is timed each time.
         """
         self.config = read_config(folder)
         max_tokens = _max_tokens(folder, self.config)
@@ -99,9 +99,9 @@ class SequenceClassifier:
 
 
 def _turns(batches: Sequence[Sequence[int]], encoded: Sequence[EncodedPair]) -> Iterator[list[Sequence[int]]]:
-    """The batches in groups of at most 6,144 tokens, or one batch that has more; the longest pairs first.
+    """Groups of batches with at most 6,144 tokens, or one larger batch; the longest pairs come first.
 
-    So the last batch of a group, which a stream may be left alone with, is a short one.
+    So the last batch of a group, which one stream may compute alone, is a short one.
     """
     turn: list[Sequence[int]] = []
     n_tokens = 0
@@ -121,7 +121,7 @@ def _load_engine(
 ) -> tuple[Engine, str]:
     """The engine, and its precision, library and version in words. Raises ModelError.
 
-    Whatever OpenVINO does not take, PyTorch does, or says what is wrong with it.
+    A model that OpenVINO does not support is loaded by PyTorch, which raises if it cannot load it either.
     """
     shape, version = (bert_shape(config), openvino_version()) if not GPU_DEVICE.exists() else (None, None)
     if shape and version:
@@ -129,7 +129,7 @@ def _load_engine(
             library = f"OpenVINO {version}"
             make = partial(OpenVinoEngine, folder, shape, streams=STREAMS)
             engine = _made(make, precision, Subject("scoring", library, fingerprint), batch)
-            # What the graph does not know about the model shows here, not in the middle of an answer.
+            # A mismatch between the graph and the model shows here, not in the middle of an answer.
             found = engine.infer([{name: np.ones((1, 8), np.int64) for name in INPUTS}])[0].shape
             if found == (1, len(config["id2label"])):
                 return engine, f"{engine.precision}, {library}"
@@ -147,7 +147,7 @@ def _load_engine(
 
 
 def _made(make: Callable[[Computed], AnEngine], precision: Precision, subject: Subject, batch: Inputs) -> AnEngine:
-    """The engine of this precision; of the faster one where it is "auto"."""
+    """The engine with this precision, or with the faster one for "auto"."""
     if precision != "auto":
         return make(precision)
     made: dict[Computed, AnEngine] = {}
@@ -161,7 +161,7 @@ def _made(make: Callable[[Computed], AnEngine], precision: Precision, subject: S
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The model's config.json, with ``id2label`` by column number. Raises ModelError where it is not one."""
+    """The model's config.json, with ``id2label`` by column number. Raises ModelError if it cannot be read."""
     file = folder / "config.json"
     try:
         config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -178,7 +178,7 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
     has_file = (folder / "tokenizer.json").is_file()
     tokenizer = read_tokenizer(folder) if has_file else load_tokenizer(folder)
     known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))
-    if known * 2 < expected:  # transformers makes an empty tokenizer where there is none
+    if known * 2 < expected:  # transformers creates an empty tokenizer if there is none
         raise ModelError(
             f"The tokenizer in {folder} knows {known:,} pieces of words, its model expects {expected:,}: its files are "
             "missing. Reinstall ragqa, or choose an embedded model."
@@ -187,7 +187,7 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
 
 
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
-    """The smallest of 512, what the tokenizer says and the positions the model has."""
+    """The smallest of 512, the tokenizer's limit and the model's number of positions."""
     limits = [MAX_TOKENS, int(config.get("max_position_embeddings") or MAX_TOKENS)]
     file = folder / "tokenizer_config.json"
     if file.is_file():

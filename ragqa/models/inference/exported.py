@@ -1,6 +1,6 @@
-"""The weights of a BERT encoder out of an exported graph, ONNX or OpenVINO's own.
+"""Reads the weights of a BERT encoder from an exported graph, in ONNX or OpenVINO's format.
 
-Biases and norms keep their names in such a file; matrices are named by the product they stand in, and stand there
+Biases and norms keep their names in such a file. Matrices are named after the product that uses them, and are
 transposed.
 """
 
@@ -19,7 +19,7 @@ _PRODUCT = re.compile(r"/(encoder/layer\.\d+/.+)/MatMul")
 
 
 def bert_weights(file: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """(name as in transformers' ``BertModel``, weights), whatever else the file holds left out. Raises ModelError."""
+    """(name as in transformers' ``BertModel``, weights) for each weight in the file. Raises ModelError."""
     import openvino
 
     try:

@@ -1,8 +1,8 @@
-"""Sentence pairs to token ids and padded batches.
+"""Turns sentence pairs into token ids and padded batches.
 
-Each distinct sentence is tokenised once, whatever number of pairs it is in. The padded length of a pair follows from
-the pair alone, and a batch holds one length only: what the processor computes for a pair does not depend on the pairs
-beside it, and an equal pair has equal bits in every session.
+Each distinct sentence is tokenised once, however many pairs it is in. The padded length of a pair depends on the pair
+alone, and a batch holds one length only. So the result for a pair does not depend on the other pairs in its batch, and
+an equal pair has equal bits in every session.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ragqa.errors import ModelError
 
 Pair = tuple[str, str]
 Inputs = Mapping[str, npt.NDArray[np.int64]]  # input_ids, attention_mask and token_type_ids of one batch
-# "joined" is the one text "premise [SEP] hypothesis", which the reference script feeds its coverage model; "text" is
-# the first text alone.
+# "joined" is the single text "premise [SEP] hypothesis", as in the reference script's coverage model; "text" is the
+# first text alone.
 InputForm = Literal["pair", "joined", "text"]
 LENGTH_STEP = 8  # tokens; a coarser step pads more, a finer one makes more batches
 MAX_CHARS = 4_000  # of either text; fills 512 tokens. Cutting two texts of 100,000 to 512 tokens takes 17 s
@@ -35,10 +35,10 @@ class EncodedPair:
 
 
 class PairEncoder:
-    """A fast tokenizer as the models use it. Locked by its owner: tokenizers shared by threads may refuse."""
+    """A fast tokenizer for the models. Its owner must lock it, because tokenizers shared by threads may fail."""
 
     def __init__(self, tokenizer: Any, max_tokens: int, form: InputForm = "pair") -> None:  # noqa: ANN401
-        """``tokenizer`` is a `tokenizers.Tokenizer`; it becomes this encoder's own."""
+        """``tokenizer`` is a `tokenizers.Tokenizer`, which this encoder modifies."""
         self._tokenizer = tokenizer
         self._tokenizer.no_padding()
         self._max_tokens = max_tokens
@@ -59,7 +59,7 @@ class PairEncoder:
         return [EncodedPair(encoding.ids, encoding.type_ids) for encoding in found]
 
     def save_tokenizer(self, file: Path) -> None:
-        """Writes the tokenizer as a tokenizer.json that cuts nothing."""
+        """Writes the tokenizer as a tokenizer.json without truncation."""
         self._tokenizer.no_truncation()
         self._tokenizer.save(str(file))
 
@@ -94,7 +94,7 @@ def padded_inputs(pairs: Sequence[EncodedPair], pad_id: int) -> Inputs:
 
 
 def encodable(text: str) -> str:
-    """The text as the tokenizer can take it: no lone surrogates, which have no UTF-8 form, and no endless length."""
+    """The text without lone surrogates, which have no UTF-8 form, and cut at `MAX_CHARS`."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -104,10 +104,10 @@ def padded_length(length: int) -> int:
 
 
 def batches_by_length(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Positions grouped into batches of one padded length each, shortest first; at equal length in the order given.
+    """Positions grouped into batches of one padded length each, shortest first; ties keep the order given.
 
-    A batch costs its padded length times its size; that is at most ``token_budget``, except for a single item that is
-    longer alone. Every position occurs once; no items, no batches.
+    The padded length of a batch times its size is at most ``token_budget``, unless a single item is longer. Every
+    position occurs once; without items there is no batch.
     """
     batches: list[list[int]] = []
     last = -1

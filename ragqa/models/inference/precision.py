@@ -1,10 +1,11 @@
-"""Which precision is faster here: both are timed once, on the real weights, and the answer is remembered.
+"""Finds the faster precision on this machine: both are timed once, with the real weights, and the result is stored.
 
-bf16 moves a probability by up to .02, which is worth it only where it saves time. Whether it does, no flag tells: on an
-Intel processor with avx512_bf16 and no AMX 13 answers took 14.2 to 16.6 s in bf16 and 9.4 to 12.5 s in fp32.
+bf16 moves a probability by up to .02, which is worth it only if it saves time. No processor flag shows whether it does:
+on an Intel processor with avx512_bf16 and without AMX, 13 answers took 14.2 to 16.6 s in bf16 and 9.4 to 12.5 s in
+fp32.
 
-The clock is the processor's, for other programs hold up the one on the wall: an engine against itself, on two cores
-that five threads wanted, came out .51 to 1.88 times as fast by the wall and .90 to 1.14 by the processor.
+Timings are in CPU time, because other programs distort wall time: an engine compared with itself, on two cores shared
+by five threads, was .51 to 1.88 times as fast by wall time and .90 to 1.14 times by CPU time.
 """
 
 from __future__ import annotations
@@ -32,41 +33,41 @@ from ragqa.settings.paths import Paths
 def wait_passively() -> None:
     """Lets waiting threads of torch sleep instead of spin. Call it before torch is first imported.
 
-    Spinning saves microseconds on an idle machine. Where anything else wants the processor (another session, a virtual
-    machine's neighbour) it costs seconds: 65 pairs took 1.0 s with this and up to 18 s without, on two busy cores.
-    ``OMP_WAIT_POLICY`` in the environment has the last word.
+    Spinning saves microseconds on an idle machine. If anything else needs the processor (another session, another
+    virtual machine), it costs seconds: 65 pairs took 1.0 s with this and up to 18 s without, on two busy cores.
+    ``OMP_WAIT_POLICY`` in the environment takes precedence.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 Computed = Literal["fp32", "bf16"]
 Purpose = Literal["scoring", "encoding", "training"]
-Trial = Callable[[Computed], Callable[[], object]]  # makes ready, and gives what is timed
+Trial = Callable[[Computed], Callable[[], object]]  # prepares a precision and returns the function to time
 
 INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids")
 CPUINFO: Final = Path("/proc/cpuinfo")
-BF16_FLAGS: Final = {"amx_bf16", "avx512_bf16"}  # processors on which bf16 was measured to be faster, at times
-GAIN: Final = 1.2  # bf16 must be so many times as fast: less is not worth its rounding, and may be noise
-SECONDS: Final = 0.8  # of the clock, after which no further round is begun; with what goes before, about a second
-ROUNDS: Final = (5, 15)  # at least, however slow the weights are, and at most
-MOST_KEPT: Final = 200  # timings in the file; the oldest leave first
+BF16_FLAGS: Final = {"amx_bf16", "avx512_bf16"}  # flags of processors on which bf16 was sometimes faster
+GAIN: Final = 1.2  # bf16 must be this many times as fast: less is not worth its rounding, and may be noise
+SECONDS: Final = 0.8  # after which no further round starts; about a second with the preparation
+ROUNDS: Final = (5, 15)  # at least and at most
+MOST_KEPT: Final = 200  # timings in the file; the oldest are dropped first
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is timed. A timing holds for this and for the processor."""
+    """The subject of a timing, which is valid for this subject on this processor."""
 
     purpose: Purpose
-    library: str  # with its version, and the graphics card where one computes
-    weights: str  # their sha256; "": not to be remembered
+    library: str  # with its version, and the graphics card if one is used
+    weights: str  # their sha256; "" if the timing must not be stored
     on_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The least seconds that the same work took in either precision: of the processor, of the wall on a GPU."""
+    """The least seconds that the same work took in each precision: CPU time, or wall time on a GPU."""
 
     purpose: str
     library: str
@@ -87,31 +88,32 @@ class Timing:
         return known == (subject.purpose, subject.library, subject.weights, processor)
 
 
-_timed: list[Timing] = []  # in this process, also where no file can be written
-_turn = threading.RLock()  # two timings at once would time each other
+_timed: list[Timing] = []  # in this process, even if no file can be written
+_turn = threading.RLock()  # simultaneous timings would disturb each other
 
 
 def untimed() -> AbstractContextManager[object]:
-    """While this is held no other thread times: for work beside others that would be counted as theirs."""
+    """While this is held, no other thread times: for work that would otherwise count in their timings."""
     return _turn
 
 
 class Timings:
     """The timings of this machine, in a JSON file that all processes share and that may be deleted at any time.
 
-    It is replaced in one rename. Of two processes that write at once one may lose its timing, which is then made again.
+    It is replaced in one rename. Of two processes that write at once, one may lose its timing, which is then repeated.
     """
 
     def __init__(self, file: Path, cpuinfo: Path = CPUINFO, clock: Callable[[], float] | None = None) -> None:
-        """``clock`` takes the place of the processor's, and of the wall's on a GPU; it gives seconds."""
+        """``clock`` returns seconds; by default it is CPU time, or wall time on a GPU."""
         self._file = file
         self._clock = clock
         self._flags, self.processor = _processor(cpuinfo)
 
     def faster(self, subject: Subject, trial: Trial) -> Computed:
-        """The precision to take for this. Timed at most once, and not at all on a processor without bf16.
+        """The precision to use. Timed at most once, and not at all on a processor without bf16.
 
-        ``trial`` is called once with each precision, what it gives several times. Raises what they raise.
+        ``trial`` is called once with each precision, and the function that it returns several times. Raises what they
+        raise.
         """
         if not (subject.on_gpu or BF16_FLAGS & self._flags):
             return "fp32"
@@ -122,12 +124,12 @@ class Timings:
         return known.faster
 
     def of_weights(self, sha256: str) -> list[Timing]:
-        """What is known of these weights on this processor, the oldest first."""
+        """The timings of these weights on this processor, oldest first."""
         known = dict.fromkeys([*self.read(), *_timed])
         return [timing for timing in known if timing.weights == sha256 and timing.processor == self.processor]
 
     def read(self) -> list[Timing]:
-        """Those in the file, the oldest first; none where it cannot be read."""
+        """The timings in the file, oldest first; none if it cannot be read."""
         try:
             entries = json.loads(self._file.read_text(encoding="utf-8"))
             return [_timing(entry) for entry in entries]
@@ -142,7 +144,7 @@ class Timings:
         return next((timing for timing in known if timing.holds_for(subject, self.processor)), None)
 
     def _remembered(self, subject: Subject, timing: Timing) -> Timing:
-        """This timing, or that of another process which was first."""
+        """This timing, stored, or that of another process which was first."""
         known = self._known(subject) or timing
         if known is timing and subject.weights:
             _timed.append(timing)
@@ -152,12 +154,12 @@ class Timings:
     def _time(self, subject: Subject, trial: Trial) -> Timing:
         runs: dict[Computed, Callable[[], object]] = {"fp32": trial("fp32"), "bf16": trial("bf16")}
         for run in runs.values():
-            run()  # the first time, kernels are made
+            run()  # the first run compiles kernels
         least = dict.fromkeys(runs, float("inf"))
         clock = self._clock or (time.perf_counter if subject.on_gpu else time.process_time)
         began = clock()
         for number in range(ROUNDS[1]):
-            for precision in sorted(runs, reverse=number % 2 == 0):  # neither always follows the other
+            for precision in sorted(runs, reverse=number % 2 == 0):  # the order alternates
                 start = clock()
                 runs[precision]()
                 least[precision] = min(least[precision], clock() - start)
@@ -178,12 +180,12 @@ class Timings:
 
 
 def timings() -> Timings:
-    """Those under RAGQA_HOME."""
+    """The timings stored under RAGQA_HOME."""
     return Timings(Paths.from_env().precision_timings)
 
 
 def trial_batch(n_rows: int, n_tokens: int) -> Inputs:
-    """A batch of this shape; what is in it does not matter to the clock."""
+    """A batch of this shape; its content does not affect the time."""
     return {name: np.ones((n_rows, n_tokens), np.int64) for name in INPUTS} | {
         "token_type_ids": np.zeros((n_rows, n_tokens), np.int64)
     }
@@ -198,7 +200,7 @@ def _timing(entry: dict[str, Any]) -> Timing:
 
 
 def _processor(cpuinfo: Path) -> tuple[set[str], str]:
-    """Its flags, and its name with a digest of them; without flags where it cannot be asked."""
+    """The processor's flags, and its name with a digest of them; no flags if they cannot be read."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

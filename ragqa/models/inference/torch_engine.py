@@ -1,4 +1,4 @@
-"""A sequence classifier of any architecture by transformers and torch, on the GPU where there is one."""
+"""A sequence classifier of any architecture with transformers and torch, on the GPU if there is one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class TorchEngine:
-    """A loaded model. Not safe between threads by itself: its owner locks."""
+    """A loaded model. Not thread-safe: its owner must lock it."""
 
     def __init__(self, folder: Path, precision: str) -> None:
         """Loads ``folder``'s safetensors and nothing else. Raises ModelError."""
@@ -63,7 +63,7 @@ class TorchEngine:
         return numbers
 
     def _computes(self) -> bool:
-        """Whether one small batch goes through; DeBERTa of the first version, for one, fails in bf16."""
+        """Whether a small batch can be computed; DeBERTa's first version, for example, fails in bf16."""
         ones = np.ones((1, 8), np.int64)
         try:
             self._infer({"input_ids": ones, "attention_mask": ones, "token_type_ids": ones - 1})
@@ -73,7 +73,7 @@ class TorchEngine:
 
 
 def classifier_of(folder: Path, config: Any = None) -> Any:  # noqa: ANN401 - a model of transformers
-    """The packed classifier of this folder, in float32; ``config`` in place of the folder's own. Raises ModelError."""
+    """The packed classifier in this folder, in float32; ``config`` replaces the folder's own. Raises ModelError."""
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
@@ -85,7 +85,7 @@ def classifier_of(folder: Path, config: Any = None) -> Any:  # noqa: ANN401 - a 
 
 
 def graphics_card() -> str:
-    """The name of the graphics card that torch computes on; "" where it computes on the processor."""
+    """The name of the graphics card that torch uses; "" if it uses the processor."""
     import torch
 
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
@@ -114,7 +114,7 @@ def load_tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenize
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Without progress bars and reports on the console; errors stay."""
+    """Within this context, transformers prints only errors, and no progress bars."""
     from transformers.utils import logging as transformers_logging
 
     display: Any = transformers_logging  # its functions are not annotated

@@ -29,7 +29,7 @@ def is_probabilities(pair: NliProbabilities) -> bool:
 
 
 def is_distribution(pair: NliProbabilities) -> bool:
-    """Whether they also sum to 1, to 0.001."""
+    """Whether they also sum to 1, within 0.001."""
     return is_probabilities(pair) and abs(pair.contradiction + pair.entailment + pair.neutral - 1.0) <= SUM_TOLERANCE
 
 
@@ -51,7 +51,7 @@ def first_maximum(values: Sequence[float]) -> int | None:
 
 
 def verdict(entailment: float, contradiction: float, threshold: float) -> Verdict:
-    """What the two maxima of an answer sentence say; a maximum equal to the threshold counts."""
+    """The raw verdict by the two maxima of an answer sentence; a maximum equal to the threshold counts."""
     if entailment >= threshold:
         return Verdict.DISPUTED if contradiction >= threshold else Verdict.SUPPORTED
     return Verdict.CONTRADICTED if contradiction >= threshold else Verdict.UNSUPPORTED
@@ -60,7 +60,7 @@ def verdict(entailment: float, contradiction: float, threshold: float) -> Verdic
 def covers(pair: NliProbabilities, threshold: float, mode: ScoringMode) -> bool:
     """Whether an answer sentence (premise) covers an obligation (hypothesis): P(entailment) > threshold, strictly.
 
-    Mode ``script`` wants entailment to be the arg-max as well, which matters only for thresholds below 0.5. Entailment
+    Mode ``script`` also requires entailment to be the arg-max, which matters only for thresholds below 0.5. Entailment
     loses ties there, because it is the last label of the script's coverage model.
     """
     if not pair.entailment > threshold:
@@ -81,7 +81,7 @@ def best_cover(pairs: Sequence[NliProbabilities], threshold: float, mode: Scorin
     """The answer sentence with the highest P(entailment) for one obligation, the first one at a tie.
 
     ``pairs`` are those of the answer sentences the mode looks at: all in ``paper``, only obligations in ``script``.
-    Where some sentences cover the obligation the best is taken among them, so that the sentence named is one that does.
+    Where some sentences cover the obligation, the best is chosen among them, so that the sentence named does cover it.
     """
     covering = [covers(pair, threshold, mode) for pair in pairs]
     eligible = [n for n, does in enumerate(covering) if does] or list(range(len(pairs)))
@@ -109,8 +109,9 @@ def repass_of(entailing: Matrix, contradicting: Matrix, covered: Sequence[bool],
 def repass(entailment: float, contradiction: float, coverage: float, mode: ScoringMode) -> RePASs:
     """The three parts together; `RePASs.composite` is (E - C + OC + 1) / 3 (RIRAG equation 4).
 
-    Mode ``script`` rounds each part to 5 decimals before the composite, halves as numpy does. The script itself leaves
-    OC unrounded, which moves the composite by less than 0.000002 and none of the 34 published composites we hold.
+    Mode ``script`` rounds each part to 5 decimals before the composite, and halves to even as numpy does. The script
+    itself leaves OC unrounded, which moves the composite by less than 0.000002 and changes none of the 34 published
+    composites we hold.
     """
     if mode is ScoringMode.PAPER:
         return RePASs(entailment, contradiction, coverage)

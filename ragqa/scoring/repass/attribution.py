@@ -1,12 +1,13 @@
 """Where an answer's words come from: the passages each sentence may cite, and how much is copied word for word.
 
 Pure. A passage supports a sentence where the highest P(entailment) among its source sentences reaches the verdict
-threshold, and where one of them is the sentence itself, word for word: on 60 labelled sentences 34 of 35 citations
-that stand are right by this, 14 of 17 by the verdicts (`ragqa eval citations`). The citations that the model wrote
-stay where all of them support. Where only some do, those stay; where none does, the passages that support the
-sentence take their place; where no passage does, nothing is cited. Nothing that was written is lost: a check holds
-both, and the answer itself is not changed. The limit: a sentence drawn from two passages, neither of which says all
-of it, is supported by neither.
+threshold, or where one of them equals the sentence word for word. On 60 labelled sentences, 34 of the 35 citations that
+this rule keeps are right, and 14 of the 17 that the verdicts keep (`ragqa eval citations`).
+
+The model's citations stay where all of them support the sentence. Where only some do, those stay; where none does, the
+passages that support the sentence replace them; where no passage does, nothing is cited. Nothing written is lost: a
+check holds both the written and the verified citations, and the answer does not change. Limit: a sentence drawn from
+two passages, neither of which states all of it, is supported by neither.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from ragqa.types import Passage
 from ragqa.types.scores import Breakdown, CitationCheck, CitationStatus, PassageSupport, Premise
 
-MIN_RUN = 8  # words: long enough that two writers seldom choose them alike, short enough to catch a copied clause
+MIN_RUN = 8  # words: long enough that two writers seldom choose the same, short enough to catch a copied clause
 COPY_NOTE = (
     "Answers that only copy sentences out of the passages were scored .947 to .973 at RIRAG-2025 (Chasandras et al. "
     "2025, table 5; human experts: .859), so a high RePASs beside a high copied share says little about the writing."
@@ -27,7 +28,7 @@ _EDGES = ".,;:!?…\"'“”‘’«»()[]{}*_–—-"
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What part of the words is copied, of the whole answer and of each sentence; shares in [0, 1]."""
+    """The share of copied words in the whole answer and in each sentence, in [0, 1]."""
 
     share: float
     per_sentence: tuple[float, ...]
@@ -38,10 +39,10 @@ class Copied:
 def copied_share(sentences: Sequence[str], passages: Sequence[str]) -> Copied:
     """The share of the words of these answer sentences that stand in a verbatim run of one passage.
 
-    A word is what white space parts, in lower case and without the punctuation around it, so that neither a line break,
-    a capital nor a full stop hides a copy. A word is copied when it belongs to a run of at least `MIN_RUN` consecutive
-    words of its sentence that occurs, word for word, in one passage; a sentence with fewer words counts when the whole
-    of it occurs in one. An answer without words has share 0.
+    Words are separated by white space, in lower case and without surrounding punctuation, so that neither a line break,
+    a capital nor a full stop hides a copy. A word is copied if it belongs to a run of at least `MIN_RUN` consecutive
+    words of its sentence that occurs in one passage. A sentence with fewer words counts if the whole of it occurs in
+    one passage. An answer without words has share 0.
     """
     texts = [words_of(sentence) for sentence in sentences]
     lengths = {min(MIN_RUN, len(words)) for words in texts if words}
@@ -54,7 +55,7 @@ def copied_share(sentences: Sequence[str], passages: Sequence[str]) -> Copied:
 
 
 def words_of(text: str) -> list[str]:
-    """What white space parts, in lower case and without the punctuation around it; what is only punctuation is none."""
+    """The words between white space, in lower case and without surrounding punctuation; bare punctuation is dropped."""
     return [word for piece in text.casefold().split() if (word := piece.strip(_EDGES))]
 
 
@@ -63,7 +64,7 @@ def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
 
 
 def _n_copied(words: Sequence[str], known: set[tuple[str, ...]]) -> int:
-    """How many words lie in a run that is known; a longer verbatim run is made of such runs."""
+    """The number of words in known runs; a longer verbatim run consists of such runs."""
     length, reached, count = min(MIN_RUN, len(words)), 0, 0
     for start, run in enumerate(_runs(words, length)):
         if run in known:
@@ -110,7 +111,7 @@ def _check(
 
 
 def _passage_numbers(premise: Premise, passages: Sequence[Passage]) -> range:
-    """The numbers (from 1) of the passages a source sentence stands in: one, or in mode ``script`` perhaps several."""
+    """The numbers (from 1) of the passages that hold a source sentence: one, or perhaps several in mode ``script``."""
     first = last = premise.passage_index
     rest = premise.start + len(premise.text) - len(passages[first].text)
     while rest > 1 and last + 1 < len(passages):  # the 1 is the space between two joined passages

@@ -1,6 +1,6 @@
 """Pair probabilities to scores: source sentences, sentence scores, obligation scores and the breakdown of one mode.
 
-A `ScoringInput` is what one mode looks at. Everything here reads tables of pair probabilities; nothing calls a model.
+A `ScoringInput` is the input of one mode. Everything here reads tables of pair probabilities; nothing calls a model.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PairTable = Mapping[Pair, NliProbabilities]
 
 @dataclass(frozen=True, slots=True)
 class ScoringModels:
-    """What is said about the models behind a breakdown."""
+    """Name, fingerprint and arithmetic of the models behind a breakdown."""
 
     entailment: ModelInfo
     coverage: ModelInfo
@@ -76,10 +76,10 @@ class ScoringModels:
 
 @dataclass(frozen=True, slots=True)
 class ScoringInput:
-    """What one mode looks at: its source sentences, the obligations among them, and the answer's sentences.
+    """The input of one mode: its source sentences, the obligations among them, and the answer's sentences.
 
-    ``is_obligation`` says which answer sentences the classifier calls obligations; ``looked_at`` are the positions of
-    those that may cover an obligation: all in mode ``paper``, only the obligations in mode ``script``.
+    ``is_obligation`` says which answer sentences the classifier calls obligations. ``looked_at`` are the positions of
+    the answer sentences that may cover an obligation: all in mode ``paper``, only the obligations in mode ``script``.
     """
 
     mode: ScoringMode
@@ -94,11 +94,11 @@ class ScoringInput:
         return tuple(every if self.mode is ScoringMode.PAPER else (n for n in every if self.is_obligation[n]))
 
     def sentence_pairs(self, index: int) -> list[Pair]:
-        """Source sentence entails answer sentence? One pair per source sentence."""
+        """The pairs (source sentence, answer sentence), one per source sentence."""
         return [(premise.text, self.sentences[index].text) for premise in self.premises]
 
     def obligation_pairs(self, index: int) -> list[Pair]:
-        """Answer sentence entails obligation? One pair per answer sentence looked at."""
+        """The pairs (answer sentence, obligation), one per answer sentence looked at."""
         return [(self.sentences[n].text, self.obligations[index].text) for n in self.looked_at]
 
     def pairs(self) -> Iterator[list[Pair]]:
@@ -112,7 +112,7 @@ def sentence_score(
 ) -> SentenceScore:
     """The score of one answer sentence; without a source sentence both maxima are 0 and it is unsupported.
 
-    ``only_known`` looks only at the source sentences whose pair is in the table; the others may raise both maxima.
+    ``only_known`` uses only the source sentences whose pair is in the table; the others may still raise both maxima.
     """
     wanted = given.sentence_pairs(index)
     positions = [n for n, pair in enumerate(wanted) if not only_known or pair in table]
@@ -139,7 +139,7 @@ def obligation_score(
 ) -> ObligationScore:
     """The score of one source obligation; without an answer sentence to look at it is uncovered, best 0.
 
-    ``only_known`` looks only at the answer sentences whose pair is in the table.
+    ``only_known`` uses only the answer sentences whose pair is in the table.
     """
     wanted = given.obligation_pairs(index)
     positions = [n for n, pair in enumerate(wanted) if not only_known or pair in table]

@@ -1,7 +1,7 @@
-"""Why a breakdown says what it says, and why the two modes differ: all from `Breakdown`s and their passages alone.
+"""Explains a breakdown, and why the two modes differ, from `Breakdown`s and their passages alone.
 
-Pure: no model is asked and no text is split, so a record of any age is explained as well as an answer just scored.
-What is copied and what may be cited is in `ragqa.scoring.repass.attribution`.
+Pure: no model is called and no text is split, so a record of any age is explained like a new answer. Copied words and
+citations are handled in `ragqa.scoring.repass.attribution`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ragqa.scoring.repass.attribution import Copied, check_citations, copied_sha
 from ragqa.types import ModelInfo, Passage
 from ragqa.types.scores import Breakdown, CitationCheck, Premise, ScoringMode, SentenceScore, SentenceVerdict, Verdict
 
-SHOWN_TERMS = 6  # of a sum; a longer one is cut in the middle
-CHANGED = 0.0005  # a probability that moves less than this shows the same three decimals, or nearly
+SHOWN_TERMS = 6  # of a sum; a longer sum is cut in the middle
+CHANGED = 0.0005  # a probability that moves by less looks the same, or nearly, at three decimals
 SHOWN_NUMBERS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The composite with its numbers put in, and in one line each how E, C and OC came about."""
+    """The composite with its numbers filled in, and one line each on how E, C and OC were computed."""
 
     formula: str
     parts: tuple[str, str, str]
@@ -53,18 +53,18 @@ class RunnerUp:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is said beside the numbers of one breakdown; sequences follow its sentences, obligations and passages."""
+    """What is shown beside the numbers of one breakdown; sequences follow its sentences, obligations and passages."""
 
     arithmetic: Arithmetic
     copied: Copied
     growth: tuple[PassageStep, ...]
     citations: tuple[CitationCheck, ...]
     runners_up: tuple[RunnerUp | None, ...]
-    doubt: str  # how much of C the verdicts reject, in a sentence; "" where nothing was judged
+    doubt: str  # a sentence on how much of C the verdicts reject; "" where nothing was judged
 
 
 def explain(evaluation: Breakdown, passages: Sequence[Passage]) -> Explanation:
-    """Everything about this breakdown; ``passages`` are the kept ones it was computed from, best first."""
+    """The explanation of this breakdown; ``passages`` are the kept ones it was computed from, best first."""
     sentences = [score.sentence.text for score in evaluation.sentences]
     return Explanation(
         arithmetic=written_out(evaluation),
@@ -128,12 +128,12 @@ def _count(n: int, singular: str) -> str:
 
 
 def verdict_by_index(scores: Sequence[SentenceScore], judged: Sequence[SentenceVerdict]) -> dict[int, Verdict]:
-    """What stands of each sentence: the verdict where one was given, else the raw one."""
+    """The verdict on each sentence, by index: by the rules where they gave one, else the raw one."""
     return {score.index: score.verdict for score in scores} | {verdict.index: verdict.verdict for verdict in judged}
 
 
 def counted(verdicts: Iterable[Verdict]) -> tuple[tuple[Verdict, str], ...]:
-    """Each verdict that occurs with how often, in words; the best first and what was not decided last."""
+    """Each verdict that occurs, with its count in words; the best first, sentences without verdict last."""
     counts = Counter(verdicts)
     return tuple(
         (verdict, _COUNT_WORDS[verdict].format(counts[verdict])) for verdict in _COUNT_WORDS if counts[verdict]
@@ -151,9 +151,9 @@ _COUNT_WORDS = {
 
 
 def doubted_contradiction(evaluation: Breakdown) -> float:
-    """The part of C, from 0 to all of it, from source sentences that the verdicts reject.
+    """The part of C that comes from source sentences that the verdicts reject, from 0 to C.
 
-    It is of those answer sentences whose highest P(contradiction) is a doubted source sentence's.
+    It comes from the answer sentences whose highest P(contradiction) is that of a doubted source sentence.
     """
     doubted = [
         score.contradiction
@@ -180,7 +180,7 @@ def _growth(evaluation: Breakdown, n_passages: int) -> tuple[PassageStep, ...]:
     """The scores with the source sentences and obligations of the first k passages, for k from 1 to all of them.
 
     The last step is the evaluation itself. E and C are means of maxima, so with every further passage they can only
-    rise. In mode ``script`` a sentence that runs on into the next passage counts where it begins.
+    rise. In mode ``script`` a sentence that runs on into the next passage belongs to the passage where it begins.
     """
     entailing, contradicting = _matrices(evaluation)
     passage_of = np.array([premise.passage_index for premise in evaluation.premises], int)
@@ -228,7 +228,7 @@ def _verdicts_by(evaluation: Breakdown) -> str:
 
 
 def provenance(evaluation: Breakdown) -> tuple[tuple[str, str], ...]:
-    """(what, value) for everything that must be known to get these numbers again."""
+    """(label, value) for everything that is needed to reproduce these numbers."""
     entailment, coverage = evaluation.entailment_model, evaluation.coverage_model
     same = "the same model" if coverage == entailment else model_line(coverage)
     return (
@@ -262,7 +262,7 @@ def model_line(model: ModelInfo) -> str:
 def mode_differences(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
     """One sentence for each way in which the modes treat this answer differently; at least one sentence.
 
-    Where a way changes nothing here it is said to change nothing, so that equal numbers are explained too.
+    A difference that has no effect here is stated too, so that equal numbers are explained.
     """
     return (
         _source_sentences(paper, script),
@@ -323,7 +323,7 @@ def _who_may_cover(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
         )
     best = {
         _key(score.obligation): score.best for score in script.obligations
-    }  # above the threshold: lost by another rule
+    }  # above the threshold, cover was lost by another rule
     lost = [
         score.index + 1
         for score in paper.obligations
@@ -345,7 +345,7 @@ def _likeliest_label(script: Breakdown) -> tuple[str, ...]:
     if not above:
         return ()
     return (
-        f"script wants entailment to be the likeliest label too; obligations that lose their cover by it: {above}.",
+        f"script requires entailment to be the likeliest label too; obligations that lose their cover by it: {above}.",
     )
 
 

@@ -1,7 +1,7 @@
-"""A three-way NLI cross-encoder and its memory: what a premise says about a hypothesis, as three probabilities.
+"""A three-way NLI cross-encoder and its cache: what a premise says about a hypothesis, as three probabilities.
 
-`CrossEncoderNli` computes, `RememberingNli` computes no pair twice: results stay in memory and, where a file is given,
-in a `PairCache` on disk that all processes share.
+`CrossEncoderNli` computes the probabilities. `RememberingNli` computes no pair twice: it keeps results in memory and,
+if a file is given, in a `PairCache` on disk that all processes share.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEY_BYTES = 16  # of the sha256: two of a million pairs share a key with a proba
 MAX_PAIRS = 1_000_000  # on disk: some 80 MB; at 360 pairs an answer, the last 2,800 different answers or more
 SCHEMA_VERSION = 1
 PATIENCE_SECONDS = 0.5
-PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: what a reader waits after pressing Stop
+PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: the longest wait after pressing Stop
 
 
 class CrossEncoderNli(NliModel):
@@ -47,9 +47,9 @@ class CrossEncoderNli(NliModel):
     def __init__(self, model: str = "nli-minilm-l6", precision: Precision = "auto", *, joined: bool = False) -> None:
         """The model of this name, or in this folder, checked and loaded. Raises ModelError.
 
-        ``precision`` is that of the arithmetic; ``"auto"`` takes bf16, which shifts a probability by up to 0.02, where
-        it was timed to be faster on this machine. ``joined`` feeds premise and hypothesis as the one text
-        "premise [SEP] hypothesis", as the reference script does for obligation coverage.
+        ``precision`` is that of the arithmetic; ``"auto"`` takes bf16, which shifts a probability by up to 0.02, if a
+        timing on this machine found it faster. ``joined`` feeds premise and hypothesis as the one text "premise [SEP]
+        hypothesis", as the reference script does for obligation coverage.
         """
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
@@ -67,7 +67,7 @@ class CrossEncoderNli(NliModel):
 
         Premise and hypothesis beyond 512 tokens together are cut, the longer one first, and neither is read beyond its
         4,000th character. With OpenVINO a pair has the same bits whatever pairs are beside it; with PyTorch results
-        depend on them by less than 1e-5 (bf16: 0.005). Raises ScoringError where a result is not a number.
+        depend on them by less than 1e-5 (bf16: 0.005). Raises ScoringError if a result is not finite.
         """
         distinct = list(dict.fromkeys(pairs))
         logits = self._classifier.logits(distinct).astype(np.float64)[:, self._columns]
@@ -83,10 +83,10 @@ class CrossEncoderNli(NliModel):
 
 
 class MeanNli(NliModel):
-    """The mean of what several models say of a pair: models of other bodies make other mistakes."""
+    """The mean of several models' probabilities: models with different backbones make different mistakes."""
 
     def __init__(self, name: str, models: Sequence[NliModel]) -> None:
-        """``name`` is what a record calls it; at least one model."""
+        """``name`` stands for the models in records; ``models`` holds at least one."""
         self._models = models
         infos = [model.info for model in models]
         digest = hashlib.sha256(" ".join(info.fingerprint for info in infos).encode()).hexdigest()
@@ -94,7 +94,7 @@ class MeanNli(NliModel):
 
     @property
     def info(self) -> ModelInfo:
-        """Its ``fingerprint`` is the sha256 of those of its models, in their order."""
+        """The ``fingerprint`` is the sha256 of the models' fingerprints, in their order."""
         return self._info
 
     def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
@@ -102,7 +102,7 @@ class MeanNli(NliModel):
         return [_mean(found) for found in zip(*(model.predict(pairs) for model in self._models), strict=True)]
 
     def known(self, pairs: Iterable[Pair]) -> dict[Pair, NliProbabilities]:
-        """Those of these pairs that no model needs to compute, with their results."""
+        """The results of those pairs that no model needs to compute."""
         wanted = list(pairs)
         first, *others = [model.known(wanted) for model in self._models]
         return {
@@ -139,9 +139,9 @@ def label_columns(config: dict[str, Any], folder: Path) -> list[int]:
 
 
 class RememberingNli(NliModel):
-    """Another model with a memory. Safe to share between threads where the model is; the file between processes.
+    """Another model with a cache. Safe to share between threads if the model is; the file is safe between processes.
 
-    Pairs that several threads want at the same time are computed once, by the first of them.
+    Pairs that several threads need at the same time are computed once, by the first of them.
     """
 
     def __init__(self, model: NliModel, file: Path | None = None, remembered: int = REMEMBERED_PAIRS) -> None:
@@ -154,25 +154,25 @@ class RememberingNli(NliModel):
 
     @property
     def info(self) -> ModelInfo:
-        """That of the model behind; a remembered number is exactly the one it gave."""
+        """The wrapped model's; a cached number is exactly the one that it gave."""
         return self._model.info
 
     def known(self, pairs: Iterable[Pair]) -> dict[Pair, NliProbabilities]:
-        """Those of these pairs that need no computing, with their results."""
+        """The results of those pairs that need no computation."""
         keys = self._keys(pairs)
         by_key = self._look_up(keys.values())
         METRICS.count("ragqa_pair_cache_total", len(by_key), outcome="hit")
         return {pair: by_key[key] for pair, key in keys.items() if key in by_key}
 
     def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
-        """One result per (premise, hypothesis), in the order given. Raises what the model behind raises."""
+        """One result per (premise, hypothesis), in the order given. Raises what the wrapped model raises."""
         keys = self._keys(pairs)
         results = self._look_up(keys.values())
         missing = {key: pair for pair, key in keys.items() if key not in results}
         METRICS.count("ragqa_pair_cache_total", len(results), outcome="hit")
         METRICS.count("ragqa_pair_cache_total", len(missing), outcome="miss")
         while missing:
-            # What another thread failed to compute is claimed in the next round: its failure may not be ours.
+            # A pair that another thread failed to compute is claimed in the next round: it may succeed here.
             results.update(self._claim_and_compute(missing))
             missing = {key: pair for key, pair in missing.items() if key not in results}
         return [results[keys[pair]] for pair in pairs]
@@ -196,7 +196,7 @@ class RememberingNli(NliModel):
         return by_key
 
     def _claim_and_compute(self, missing: dict[bytes, Pair]) -> dict[bytes, NliProbabilities]:
-        """Computes those of these pairs that no thread is computing, then waits for the others."""
+        """Computes the pairs that no thread is computing, then waits for the others."""
         claimed: dict[bytes, Pair] = {}
         others: dict[bytes, Future[NliProbabilities]] = {}
         with self._lock:
@@ -217,7 +217,7 @@ class RememberingNli(NliModel):
         began = perf_counter()
         try:
             computed = dict(zip(claimed, self._model.predict(list(claimed.values())), strict=True))
-            # What is no probability is returned, for the scorer to refuse, but not remembered.
+            # A result that is no distribution is returned, for the scorer to reject, but not cached.
             sound = {key: result for key, result in computed.items() if is_distribution(result)}
             self._recent.remember(sound)
         except BaseException as error:
@@ -238,10 +238,10 @@ class RememberingNli(NliModel):
 
 
 def pair_key(info: ModelInfo, premise: str, hypothesis: str) -> bytes:
-    """What a result is cached under, 16 bytes: the model and the two texts, no two alike by accident.
+    """The key of a cached result, 16 bytes: a hash of the model and the two texts.
 
-    The model is its weights' fingerprint, its precision and its name, for these decide the numbers. Each part is
-    preceded by its length, so that no text can pass for two.
+    The fingerprint of its weights, its precision and its name stand for the model, because they decide the numbers.
+    Each part is preceded by its length, so that different pairs never give the same input.
     """
     digest = hashlib.sha256()
     for part in (info.fingerprint, info.precision, info.name, premise, hypothesis):
@@ -251,12 +251,12 @@ def pair_key(info: ModelInfo, premise: str, hypothesis: str) -> bytes:
 
 
 class PairCache(DiskCache[NliProbabilities]):
-    """NLI results on disk for every process that scores: numbers under `pair_key`s, no text."""
+    """NLI results on disk, shared by all processes that score: numbers by `pair_key`, no text."""
 
     def __init__(self, file: Path, max_pairs: int = MAX_PAIRS) -> None:
-        """Use counts for a pair in the older half only, so that reading writes next to nothing.
+        """Only the use of a pair in the older half is recorded, so that reading rarely writes.
 
-        At least half of ``max_pairs`` are the most recently used ones.
+        At least half of the ``max_pairs`` kept are the most recently used ones.
         """
         super().__init__(file, _FORMAT, max_pairs)
 
@@ -282,25 +282,25 @@ _FORMAT: CacheFormat[NliProbabilities] = CacheFormat(
 
 
 class PairResults:
-    """The pair probabilities of one model known so far in one scoring."""
+    """The pair probabilities of one model that are known so far in one scoring."""
 
     def __init__(self, nli: NliModel) -> None:
         self.known: dict[Pair, NliProbabilities] = {}
         self._nli = nli
 
     def recall(self, pairs: Iterable[Pair]) -> None:
-        """Makes those of these pairs known that the model remembers."""
+        """Adds the results of those pairs that the model has cached."""
         self._add(self._nli.known(pairs))
 
     def missing(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Those of these pairs that are not known yet, each once."""
+        """The pairs that are not known yet, each once."""
         return [pair for pair in dict.fromkeys(pairs) if pair not in self.known]
 
     def compute(self, pairs: Iterable[Pair]) -> Iterator[None]:
-        """Makes these pairs known; one call of the model per step, of at most 48 pairs.
+        """Computes these pairs; each step is one call of the model with at most 48 pairs.
 
-        So whoever drives this can stop soon, and sessions that share a model take turns. Raises ScoringError where the
-        model fails or gives no probabilities.
+        So the caller can stop soon, and sessions that share a model take turns. Raises ScoringError if the model fails
+        or returns something other than probabilities.
         """
         missing = self.missing(pairs)
         for start in range(0, len(missing), PAIRS_PER_CALL):
@@ -322,7 +322,7 @@ class PairResults:
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Any error of a model as a ScoringError that says what happened and that the answer is not lost."""
+    """Turns any error of a model into a ScoringError that says what happened and that the answer is not lost."""
     try:
         yield
     except ScoringError:

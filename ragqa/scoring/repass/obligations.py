@@ -1,7 +1,7 @@
 """Obligation classifiers: the embedded one (TF-IDF of 1- to 3-grams and logistic regression), and any transformer.
 
-scikit-learn trains the embedded one (`ragqa.lab.training.obligations`) and is not needed to use it: loading it costs
-more than a second, and a decision is one dot product. Weights are stored as safetensors, never as pickle.
+scikit-learn is needed only to train the embedded one (`ragqa.lab.training.obligations`): importing it takes more than a
+second, and a decision is one dot product. Weights are stored as safetensors, never as pickle.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ragqa.types import ModelInfo
 KIND = "obligations"
 WEIGHTS_FILE = "weights.safetensors"
 LONGEST_NGRAM = 3
-YES = {"obligation", "obligations", "true", "yes", "1"}  # labels of transformers that mean one
+YES = {"obligation", "obligations", "true", "yes", "1"}  # labels of transformers that mean an obligation
 
 _WORD = re.compile(r"\b\w\w+\b")  # scikit-learn's own token pattern
 
@@ -84,7 +84,7 @@ def ngrams(text: str) -> Iterator[str]:
 
 
 def save_weights(weights: NgramWeights, file: Path) -> None:
-    """Writes the weights as safetensors: n-grams as one UTF-8 text, one a line, and float32 numbers in that order."""
+    """Writes the weights as safetensors: n-grams as one UTF-8 text, one per line, and float32 numbers in that order."""
     from safetensors.numpy import save
 
     pairs = np.array(list(weights.vocabulary.values()), dtype=np.float32).reshape(-1, 2)
@@ -98,7 +98,7 @@ def save_weights(weights: NgramWeights, file: Path) -> None:
 
 
 def load_weights(file: Path) -> NgramWeights:
-    """The weights of this file. Raises ModelError where it is not what `save_weights` writes."""
+    """The weights of this file. Raises ModelError if `save_weights` did not write it."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -148,9 +148,9 @@ class TransformerObligationClassifier(ObligationClassifier):
 
 
 def obligation_column(config: dict[str, Any], folder: Path) -> int:
-    """The column of the label that means an obligation; column 1 of two unnamed ones, as in the reference script.
+    """The column of the label that means an obligation; column 1 if the labels are unnamed, as in the reference script.
 
-    Raises ModelError where there are not two labels or neither is known to mean it.
+    Raises ModelError unless there are two labels and exactly one is known to mean an obligation.
     """
     labels = {column: label.strip().lower() for column, label in config["id2label"].items()}
     if sorted(labels.items()) == [(0, "label_0"), (1, "label_1")]:

@@ -41,16 +41,17 @@ _UNKNOWN = NliProbabilities(0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How much a provisional round looks at: pairs per answer sentence, and pairs per obligation."""
+    """The size of a provisional round: pairs per answer sentence, and pairs per obligation."""
 
     premises: int
     answer_sentences: int
 
 
-# On 34 published cases (on 20 ADGM answers from ten passages), embedded model: after the first round 16 (6) % of the
-# pairs are known and E is .052 (.000) too low on average, C .057 (.040); after the second 30 (21) %, .012 (.000) and
-# .016 (.005). OC is off by .002 (.000) from the first on, so one answer sentence per obligation is enough. The 34
-# again: `pytest tests/scoring/repass/test_repass_model.py -m "data and slow" -s`.
+# Measured with the embedded model on 34 published cases (in brackets: on 20 ADGM answers from ten passages). After the
+# first round 16 % (6 %) of the pairs are known, and on average E is .052 (.000) too low and C .057 (.040). After the
+# second round 30 % (21 %) are known, and the errors are .012 (.000) and .016 (.005). OC is off by .002 (.000) from the
+# first round on, so one answer sentence per obligation is enough. The figures of the 34 again: `pytest
+# tests/scoring/repass/test_repass_model.py -m "data and slow" -s`.
 PROVISIONAL_ROUNDS = (Round(1, 1), Round(5, 1))
 
 
@@ -68,8 +69,8 @@ class RepassScorer:
     ) -> None:
         """``coverage`` and ``verdicts`` may be the same object as ``entailment``: equal pairs are then computed once.
 
-        ``encoder`` compares sentences for the verdicts, which without it rest on words and probabilities alone;
-        ``verdicts`` reads the few pairs that verdicts rest on, ``entailment`` where there is none.
+        ``encoder`` compares sentences for the verdicts; without it they rest on words and probabilities alone.
+        ``verdicts`` reads the few pairs that verdicts rest on; by default ``entailment`` does.
         """
         self.entailment = entailment
         self.coverage = coverage
@@ -81,16 +82,16 @@ class RepassScorer:
     def stream(self, answer: Answer, passages: Sequence[Passage]) -> Stream[Event, None, Scored]:
         """Yields, in the configured mode, the answer's sentences and the obligations of the passages.
 
-        All of them first, from the most similar pairs alone; then again those that a few more pairs change; then each
-        one that is not final yet when it is, in order. Where at most one call's worth of pairs (48) must be computed
-        there are no provisional rounds. After every call something is yielded, the same again where nothing is new:
-        closing the stream stops the work within a call.
+        First come all of them, from the most similar pairs alone; then those that a few more pairs change; then each of
+        the others once it is final, in order. There are no provisional rounds if one call of the model (48 pairs) is
+        enough. Something is yielded after every call, repeated if nothing is new, so that closing the stream stops the
+        work within a call.
 
         Returns the breakdown in both modes, from the same pair probabilities: equal pairs are computed once, within a
-        mode and across the two. The answer's sentences are taken as given, in both modes; the script would split its
-        text again. An answer without sentences, or passages without any, cost no NLI call: E = C = 0.
+        mode and across the two. Both modes take the answer's sentences as given; the script would split its text again.
+        An answer without sentences, or passages without any, cost no NLI call: E = C = 0.
 
-        Raises ScoringError where a model fails or gives something that is not a probability.
+        Raises ScoringError if a model fails or returns something that is not a probability.
         """
         inputs = self._inputs(answer, passages)
         results = Results.of(self)
@@ -142,12 +143,12 @@ class RepassScorer:
 
 
 class _Watched:
-    """A breakdown that is shown while it grows, and the latest event of each of its parts."""
+    """A breakdown that is shown while it grows, with the latest event of each of its parts."""
 
     def __init__(self, shown: ScoringInput, results: Results, config: ScoringConfig, judge: Judge) -> None:
         self._shown, self._results, self._config, self._judge = shown, results, config, judge
         self._final: set[UnitKey] = set()
-        self._told: dict[UnitKey, Event] = {}  # the latest event of each
+        self._told: dict[UnitKey, Event] = {}  # the latest event of each unit
         self._last: list[Event] = []  # the latest event of all, if there was one
 
     def events(self, other: ScoringInput, judge: Judge) -> Iterator[Event]:
@@ -164,7 +165,7 @@ class _Watched:
         yield from self._round(_with_second_looks(units, self._shown, self._judge, self._results), None, rest)
 
     def verdicts(self) -> dict[int, SentenceVerdict]:
-        """The final verdicts that were told, by the sentence's index."""
+        """The final verdicts yielded so far, by the sentence's index."""
         events = (event for event in self._told.values() if isinstance(event, SentenceScored) and event.final)
         return {event.score.index: event.verdict for event in events if event.verdict}
 
@@ -181,7 +182,7 @@ class _Watched:
             yield from news
 
     def _news(self, unit: PendingScore, *, again: bool = False) -> list[Event]:
-        """The event of this unit, if it says more than the last one did or is wanted again."""
+        """The event of this unit, if it differs from the last one or ``again`` is set."""
         if self._is_known(unit):
             self._final.add(unit.key)
         event = self._event(unit, final=unit.key in self._final)
@@ -193,7 +194,7 @@ class _Watched:
         return self._last
 
     def _is_known(self, unit: PendingScore) -> bool:
-        """Whether all is known that its score and its verdict want, which are two units."""
+        """Whether all pairs are known that its score and its verdict (two units) need."""
         shown, results = self._shown, self._results
         looks = _looks_of(unit, shown, self._judge)
         if unit.of_obligation:
@@ -237,7 +238,7 @@ UnitKey = tuple[bool, int]
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What the models say in one scoring; one object where the same model has two roles."""
+    """The results of the models in one scoring; the same object where one model has two roles."""
 
     entailment: PairResults
     coverage: PairResults
@@ -245,14 +246,14 @@ class Results:
 
     @classmethod
     def of(cls, scorer: RepassScorer) -> Results:
-        """Those of its models, still empty."""
+        """Empty results for the scorer's models."""
         first = PairResults(scorer.entailment)
         others = (scorer.coverage, scorer.verdicts)
         return cls(first, *(first if model is scorer.entailment else PairResults(model) for model in others))
 
 
 class CosineOf:
-    """Cosines of sentences by an encoder; each text is encoded once. For one scoring."""
+    """Cosines of sentences by an encoder, for one scoring; each text is encoded once."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -269,11 +270,11 @@ class CosineOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingScore:
-    """A score to be: an answer sentence's or an obligation's (``index`` among its kind), and the pairs behind it.
+    """A score to be computed, of an answer sentence or an obligation (``index`` among its kind), and its pairs.
 
-    What its verdict wants is a unit of its own, of another model. ``pairs`` come in the order they are wanted in.
-    Nothing can be left out once an obligation is covered: the breakdown
-    shows the sentence that covers it best and by what margin, and any pair may still raise both.
+    The pairs of its verdict are a separate unit, for another model. ``pairs`` are in the order of computation. None can
+    be left out once an obligation is covered: the breakdown shows the sentence that covers it best and by what margin,
+    and any pair may still raise both.
     """
 
     index: int
@@ -283,15 +284,15 @@ class PendingScore:
 
     @property
     def key(self) -> UnitKey:
-        """What it is: whether of an obligation, and its index."""
+        """Whether it belongs to an obligation, and its index."""
         return self.of_obligation, self.index
 
     def is_known(self, provisional: Round | None = None) -> bool:
-        """Whether the pairs of this round are known; all of them for None."""
+        """Whether the pairs of this round are known (None: all pairs)."""
         return all(pair in self.results.known for pair in self.wanted(provisional))
 
     def wanted(self, provisional: Round | None) -> tuple[Pair, ...]:
-        """The pairs that this round looks at; all of them for None."""
+        """The pairs of this round (None: all pairs)."""
         if provisional is None:
             return self.pairs
         return self.pairs[: provisional.answer_sentences if self.of_obligation else provisional.premises]
@@ -312,7 +313,7 @@ def _units_of(given: ScoringInput, results: Results) -> list[PendingScore]:
 def _with_second_looks(
     units: Sequence[PendingScore], given: ScoringInput, judge: Judge, results: Results
 ) -> list[PendingScore]:
-    """The same units, sentences before obligations, and before either what their verdicts want.
+    """The same units, sentences before obligations, each kind preceded by the units of its verdicts.
 
     So a verdict is final when its score is, and the pairs of one model share calls.
     """
@@ -326,7 +327,7 @@ def _with_second_looks(
 
 
 def _looks_of(unit: PendingScore, given: ScoringInput, judge: Judge) -> list[Pair]:
-    """The pairs that the verdict on this sentence or obligation wants to know."""
+    """The pairs that the verdict on this sentence or obligation needs."""
     if unit.of_obligation:
         return judge.obligation_looks(given.obligations[unit.index], _said_of(given))
     return judge.second_looks(given.sentences[unit.index])
@@ -340,11 +341,10 @@ def _said_of(given: ScoringInput) -> list[tuple[int, AnswerSentence]]:
 def _compute(
     units: Sequence[PendingScore], provisional: Round | None
 ) -> Iterator[tuple[list[PendingScore], PendingScore | None]]:
-    """Makes the pairs of these units known that this round looks at; all of them for None.
+    """Computes the pairs of this round (None: all pairs) of these units.
 
     Yields once before the first call of a model and then after each: the units that are done by now, in their order,
-    and the next one, whose pairs may be known in part (None: all are done). Units of one model that stand next to each
-    other share calls.
+    and the next one, some of whose pairs may be known (None: all are done). Adjacent units of one model share calls.
     """
     waiting = list(units)
     calls = (
@@ -359,7 +359,7 @@ def _compute(
 
 
 def _count_missing(units: Sequence[PendingScore]) -> int:
-    """How many pairs must still be computed for all of these units."""
+    """The number of pairs still to be computed for these units."""
     return len({(id(unit.results), pair) for unit in units for pair in unit.results.missing(unit.pairs)})
 
 

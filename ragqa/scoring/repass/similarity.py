@@ -1,4 +1,4 @@
-"""How much of one sentence the words of another hold: the order in which pairs are computed. Pure."""
+"""The share of a sentence's words that another contains, which orders the computation of pairs. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WORD: Final = re.compile(r"\w+")
 def by_similarity(premises: Sequence[str], hypotheses: Sequence[str]) -> list[list[int]]:
     """For each hypothesis the positions of all premises, the most similar first; at a tie the earlier one.
 
-    Only the order of the work depends on it, never a final score: every pair is computed in the end. Similar is ``sum
-    of w over the words of both / sum of w over the words of the hypothesis``, in [0, 1], with ``w = 1 + ln(n /
-    n_with_it)`` over the n distinct sentences at hand: rare words count more. Case, order and repetition of words do
-    not. Of the measures tried (this, cosine, Dice, pairs of words) this one came closest to the exact maxima with few
-    premises: entailment needs the hypothesis to be stated, whatever else the premise states.
+    Only the order of the work depends on it, never a final score: every pair is computed in the end. The similarity is
+    ``sum of w over the words of both / sum of w over the words of the hypothesis``, in [0, 1], with ``w = 1 + ln(n /
+    n_with_it)`` over the n distinct sentences. Rare words count more; case, order and repetition of words do not
+    matter. Of the measures tried (this, cosine, Dice, pairs of words) this one came closest to the exact maxima with
+    few premises, because entailment requires the hypothesis to be stated, whatever else the premise states.
 
-    The division is left out: it is the same for all premises of a hypothesis. Memory grows with the words of the
-    hypotheses, not with those of the premises, so that a passage of 24,000 words can be ranked, too.
+    The division is left out because it is the same for all premises of a hypothesis. Memory grows with the words of the
+    hypotheses, not with those of the premises, so a passage of 24,000 words can be ranked, too.
     """
     distinct = dict.fromkeys([*premises, *hypotheses])
     words = {text: dict.fromkeys(_WORD.findall(text.lower())) for text in distinct}

@@ -1,7 +1,7 @@
-"""RePASs while an answer is still being written: obligations, cover of one of them, what contradicts too much.
+"""RePASs while an answer is still being written: obligations, their coverage, and contradicted sentences.
 
-Asks the same models as the final scoring, through their memory, so that no pair is computed twice. The rule of which
-sentences go is AUEB's (Chasandras et al. 2025, 4.5.2).
+It calls the same models as the final scoring, through their cache, so that no pair is computed twice. The rule for
+dropping sentences is AUEB's (Chasandras et al. 2025, 4.5.2).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ragqa.types.scores import Breakdown, Coverage, Premise, ScoringMode
 
 
 class RepassVerifier(Verifier):
-    """A scorer as generators need it. Holds no state of its own: share it between threads."""
+    """A scorer with the interface that generators need. Holds no state of its own: share it between threads."""
 
     def __init__(self, scorer: RepassScorer) -> None:
         self._scorer = scorer
@@ -32,7 +32,7 @@ class RepassVerifier(Verifier):
         return self._scorer.stream(answer, passages)
 
     def obligations(self, passages: Sequence[Passage]) -> tuple[tuple[str, ...], ...]:
-        """For each passage its sentences that the classifier calls obligations; split passage by passage."""
+        """For each passage, the sentences that the classifier calls obligations; each passage is split alone."""
         premises = source_premises(passages, ScoringMode.PAPER, self._scorer.config.sentence_splitter)
         obliges = self._scorer.classify(sorted({premise.text for premise in premises}))
         return tuple(
@@ -41,7 +41,7 @@ class RepassVerifier(Verifier):
         )
 
     def coverage(self, answer: Answer, obligation: str) -> Coverage:
-        """As the final breakdown has it for this obligation, in the configured mode; best 0 without a sentence."""
+        """The coverage of this obligation as in the final breakdown (configured mode); best 0 without a sentence."""
         scorer, sentences = self._scorer, answer.sentences
         obliges = scorer.classify(sorted({sentence.text for sentence in sentences}))
         given = ScoringInput(
@@ -59,7 +59,7 @@ class RepassVerifier(Verifier):
         return Coverage(score.best, score.covered)
 
     def breakdown(self, scored: Scored) -> Breakdown:
-        """The one in the configured mode."""
+        """The breakdown in the configured mode."""
         return scored.of(self._scorer.config.mode)
 
     def mean_contradiction(self, evaluations: Sequence[Breakdown]) -> float:
@@ -82,7 +82,7 @@ def mean_contradiction(evaluations: Sequence[Breakdown]) -> float:
 def contradicted(evaluation: Breakdown, mean: float) -> tuple[int, ...]:
     """Indexes of the sentences whose contradiction is strictly above the mean, ascending.
 
-    Where that is every one of them the least contradicted stays (the first at a tie): no answer is no improvement.
+    If that is every sentence, the least contradicted one stays (the first at a tie): an empty answer is no improvement.
     """
     scores = evaluation.sentences
     above = tuple(score.index for score in scores if score.contradiction > mean)

@@ -1,9 +1,9 @@
-"""From what the verifier says of a few windows to one verdict with a calibrated probability.
+"""Turns the verifier's probabilities on a few windows into one verdict with a calibrated probability.
 
-Each passage is judged by a logistic model over the verifier's word on its windows and a few comparisons of words; the
-passage that supports most decides, or else the nearest. Weights and lines are in `belief.json`, those of another
-verifier in `calibration.json` of its folder. `ragqa train verdicts --out` writes either: fitted on claims that the
-verifier has not seen (README.md has the figures).
+A logistic model judges each passage by the verifier's probabilities on its windows and by a few comparisons of words.
+The passage that supports the sentence most decides, or else the nearest. The weights and thresholds are in
+`belief.json`, or for another verifier in `calibration.json` in its folder. `ragqa train verdicts --out` writes either
+file, fitted on claims that the verifier was not trained on (README.md has the figures).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ragqa.types.scores import NliProbabilities, Verdict
 
 FILE = Path(__file__).with_name("belief.json")
 OF_FOLDER = "calibration.json"
-ON_SUBJECT = 0.2  # of nearness below the nearest window: a passage further off contradicts nothing
-MARGIN = 0.08  # from a line: nearer, a verdict is not sure
-COST = 4.0  # of a contradicted sentence called supported, where that of an unsupported one is 1
+ON_SUBJECT = 0.2  # nearness; a passage further than this below the nearest window cannot contradict
+MARGIN = 0.08  # distance from a threshold below which a verdict is not sure
+COST = 4.0  # cost of calling a contradicted sentence supported; for an unsupported one it is 1
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the verifier said of one window: ``near`` and ``evidence`` as of `Window`, ``passage`` which it is of.
+    """The verifier's result for one window, with its ``near`` and ``evidence`` (see `Window`) and passage index.
 
-    ``back`` is what it said of the window's words where the sentence is the premise.
+    ``back`` is the result in the other direction: the answer sentence is the premise, the evidence the hypothesis.
     """
 
     said: NliProbabilities
@@ -44,18 +44,18 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a feature weighs for a verdict, against unsupported, and the lines from which verdicts are given."""
+    """The weight of each feature for each verdict, relative to unsupported, and the thresholds of the verdicts."""
 
     weights: Mapping[Verdict, Mapping[str, float]]
-    supported: float  # of `support`
-    contradicted: float  # of P(contradicted)
+    supported: float  # threshold of `support`
+    contradicted: float  # threshold of P(contradicted)
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The verdict, its probability, whether it is near a line, and the look that decided, by position.
+    """The verdict, its probability, whether it is unsure, and the position of the look that decided it.
 
-    ``supporting`` are the passages that support it by themselves.
+    ``supporting`` holds the indexes of the passages that support the sentence on their own.
     """
 
     verdict: Verdict
@@ -67,21 +67,21 @@ class Belief:
 
 @cache
 def calibration(file: Path = FILE) -> Calibration:
-    """The weights and lines of this file."""
+    """The weights and thresholds in this file."""
     found = json.loads(file.read_text(encoding="utf-8"))
     lines = found["lines"]
     return Calibration({Verdict(of): found["weights"][of] for of in found["weights"]}, **lines)
 
 
 def calibration_of(verifier: str) -> Calibration:
-    """Those of this verifier, an adapter's name or a folder, where it has some of its own; else the default one's."""
+    """The calibration of this verifier, an adapter's name or a folder; the default where it has none of its own."""
     folder = adapter_of(verifier) if verifier in ADAPTED else Path(verifier).expanduser()
     own = folder / OF_FOLDER
     return calibration(own if verifier and own.is_file() else FILE)
 
 
 def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
-    """What the weights weigh, of the looks at one passage, the nearest window first."""
+    """The features of one passage, from its looks with the nearest window first."""
     found = {"bias": 1.0, "near": looks[0].near}
     nearest, widest = looks[0], max(looks, key=lambda look: len(look.evidence))
     for name in ("entailment", "contradiction", "neutral"):
@@ -105,7 +105,7 @@ def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
 
 
 def probabilities(text: str, looks: Sequence[Look], known: Calibration) -> dict[Verdict, float]:
-    """P(supported), P(contradicted) and P(unsupported) by one passage, which sum to 1."""
+    """P(supported), P(contradicted) and P(unsupported) by the looks at one passage; they sum to 1."""
     found = features(text, looks)
     scores = {verdict: math.fsum(of[name] * found[name] for name in of) for verdict, of in known.weights.items()}
     scores[Verdict.UNSUPPORTED] = 0.0
@@ -115,13 +115,16 @@ def probabilities(text: str, looks: Sequence[Look], known: Calibration) -> dict[
 
 
 def support(found: Mapping[Verdict, float]) -> float:
-    """P(supported), lowered where what it might be instead is worse than unsupported; in [0, 1]."""
+    """P(supported) with P(contradicted) counted `COST` times: ``s / (s + COST c + u)``, in [0, 1]."""
     of = found[Verdict.SUPPORTED]
     return of / (of + COST * found[Verdict.CONTRADICTED] + found[Verdict.UNSUPPORTED])
 
 
 def belief(text: str, looks: Sequence[Look], known: Calibration) -> Belief:
-    """Supported and contradicted only from their lines on, else unsupported; ``looks`` of a passage side by side."""
+    """The verdict: supported or contradicted from its threshold on, else unsupported.
+
+    The looks at one passage must stand next to each other in ``looks``.
+    """
     nearest = max(look.near for look in looks)
     passages = [list(group) for _, group in groupby(looks, lambda look: look.passage)]
     judged = [(probabilities(text, of, known), of[0].passage, max(look.near for look in of)) for of in passages]

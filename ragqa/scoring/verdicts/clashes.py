@@ -1,7 +1,7 @@
-"""What a sentence that nearly repeats another says otherwise: a number, a unit, an amount or a date.
+"""Finds the number, unit, amount or date in which a sentence differs from another that it nearly repeats.
 
-A model of entailment is weak at numbers in copies; in free wording a number of its own need not clash, so elsewhere
-the model's word counts alone.
+NLI models are weak at numbers in near copies, so this rule decides there. In free wording a different number need not
+be a clash, so elsewhere only the model decides.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ragqa.english.reading import Date, Reading, read
 from ragqa.types import Span
 
 _TIMES = frozenset({"time", "business time"})
-COPIED = 0.8  # share of words in common, whichever has more of them, from which two sentences differ by an edit
+COPIED = 0.8  # share of the longer sentence's words in common, from which two sentences differ by an edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def _plain(text: str) -> str:
 
 
 def edited(said: Reading, found: Reading, copied: float = COPIED) -> Clash | None:
-    """The clash of two sentences that else share nearly all their words; None where there is none."""
+    """The clash of two sentences that otherwise share nearly all their words; None where there is none."""
     clash = quantity_clash(said, found) or date_clash(said, found)
     if clash is None:
         return None
@@ -47,7 +47,7 @@ def _stems(span: Span) -> frozenset[str]:
 
 
 def quantity_clash(said: Reading, found: Reading) -> Clash | None:
-    """A quantity that the source does not have, beside one of the source's that the answer does not have."""
+    """A quantity of the answer that the source lacks, with a comparable one of the source that the answer lacks."""
     for mine in unmatched(said.quantities, found.quantities, Quantity.equals):
         for its in unmatched(found.quantities, said.quantities, Quantity.equals):
             if mine.number == its.number and {mine.dimension, its.dimension}.isdisjoint({"count", RECURRENCE}):
@@ -59,7 +59,7 @@ def quantity_clash(said: Reading, found: Reading) -> Clash | None:
 
 
 def _comparable(mine: Quantity, its: Quantity) -> bool:
-    """Of one kind, and not the same said the other way round: half and twice, a fifth left and four fifths lost."""
+    """Whether both are of one kind and not one fact reversed: half and twice, a fifth left and four fifths lost."""
     if mine.dimension == its.dimension == "share" and abs(mine.size + its.size - 100.0) < EQUAL:
         return False
     if {mine.number, its.number} == {0.5, 2.0}:
@@ -70,7 +70,7 @@ def _comparable(mine: Quantity, its: Quantity) -> bool:
 
 
 def date_clash(said: Reading, found: Reading) -> Clash | None:
-    """A date that fits none of the source's, beside one of the source's that fits none of the answer's."""
+    """A date of the answer that fits no date of the source, with one of the source that fits none of the answer."""
     for mine in unmatched(said.dates, found.dates, Date.fits):
         for its in unmatched(found.dates, said.dates, Date.fits):
             if (mine.month is None) == (its.month is None) or (mine.year and its.year):

@@ -1,8 +1,8 @@
-"""What the sources say of an answer: quoted, or what the verifier reads in the windows nearest to each sentence.
+"""Judges an answer against its sources: by quotation, or by what the verifier reads in the nearest windows.
 
-Pure: probabilities in, verdicts out; no model is asked, and RePASs is not changed by any of this. A sentence quoted
-word for word is supported and *quoted*; one that repeats a source but for a number or date is contradicted by it; of
-all others the verifier's word on a few windows decides, by calibrated weights (`ragqa.scoring.verdicts.belief`).
+Pure: it turns probabilities into verdicts, calls no model and leaves RePASs unchanged. A sentence quoted word for word
+is supported and *quoted*. A sentence that repeats a source except for a number or date is contradicted by it. For all
+others the verifier's probabilities on a few windows decide, by calibrated weights (`ragqa.scoring.verdicts.belief`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from ragqa.types.scores import (
 )
 
 Table = Mapping[tuple[str, str], NliProbabilities]
-SAME = 0.9  # share of words from which two sentences say the same of the same thing but for what clashes
+SAME = 0.9  # share of words in common from which two sentences say the same except for the clash
 
 
 class Judge:
-    """Judges the sentences of one answer against the source sentences of its passages. Make one for each scoring."""
+    """Judges the sentences of one answer against the source sentences of its passages. Create one for each scoring."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Judge:
         config: ScoringConfig,
         similarity: Similarity | None = None,
     ) -> None:
-        """``premises`` are the source sentences of ``passages`` (kept, best first); ``similarity`` as in `Windows`."""
+        """``premises`` are the source sentences of ``passages`` (kept, best first); ``similarity``: see `Windows`."""
         self.premises = premises
         self._threshold = config.verdict_threshold
         self._calibration = calibration_of(config.verdict_model)
@@ -58,20 +58,20 @@ class Judge:
         self._similarity = similarity
         self._windows = Windows(premises, passages, similarity)
         self._parts_of: dict[tuple[str, tuple[str, ...]], list[ReadPart]] = {}
-        self._verdicts: dict[str, SentenceVerdict] = {}  # by the sentence's text
+        self._verdicts: dict[str, SentenceVerdict] = {}  # by text of the sentence
         self._quotations = Quotations(premises)
 
     # Sentences ------------------------------------------------------------------------------------------------------
 
     def second_looks(self, sentence: AnswerSentence) -> list[tuple[str, str]]:
-        """The pairs that the verifier reads for this sentence's verdict, both ways; none where it needs none."""
+        """The pairs that the verifier reads for this sentence's verdict, in both directions; empty if it needs none."""
         if self._quoted_or_unread(0, sentence.text):
             return []
         forth = [(window.text, sentence.text) for window in self._of(sentence.text)]
         return forth + [(sentence.text, window.evidence) for window in self._of(sentence.text)]
 
     def looks(self, text: str, table: Table) -> list[Look]:
-        """What the verifier said of each window of this sentence; none for a quotation or another language."""
+        """The verifier's results for the windows of this sentence; empty for a quotation or another language."""
         if self._quoted_or_unread(0, text):
             return []
         return [self._look(window, table[window.text, text], table[text, window.evidence]) for window in self._of(text)]
@@ -86,8 +86,8 @@ class Judge:
     ) -> SentenceVerdict:
         """The verdict on one answer sentence.
 
-        ``table`` holds the second looks. ``entailment`` and ``contradiction`` are raw, one per source sentence: they
-        decide nothing, and what of them is not believed is named.
+        ``table`` holds the results of its `second_looks`. ``entailment`` and ``contradiction`` are raw, one per source
+        sentence. They do not affect the verdict; where the verdict rejects them, ``doubted`` names the source sentence.
         """
         made = replace(self._verdict_of(sentence.text, table), index=index)
         doubted = tuple(
@@ -99,7 +99,7 @@ class Judge:
         return replace(made, doubted=doubted)
 
     def so_far(self, index: int, sentence: AnswerSentence, entailment: Sequence[float]) -> SentenceVerdict:
-        """What can be said at once, while pairs are still unknown: quotations, and what the model clearly supports."""
+        """A provisional verdict while pairs are still unknown: by quotation, or by clear raw entailment."""
         at_once = self._quoted_or_unread(index, sentence.text)
         if at_once:
             return at_once
@@ -110,7 +110,7 @@ class Judge:
         return SentenceVerdict(index, Verdict.UNSUPPORTED, "So far no source sentence says this.", "nothing")
 
     def _verdict_of(self, text: str, table: Table) -> SentenceVerdict:
-        """The verdict on a sentence whose looks are all known, made once."""
+        """The verdict on a sentence whose looks are all known, computed once."""
         if text not in self._verdicts:
             self._verdicts[text] = self._judged(0, text, table)
         return self._verdicts[text]
@@ -173,7 +173,7 @@ class Judge:
         )
 
     def _edited(self, text: str, supporting: Sequence[int]) -> tuple[int, Clash] | None:
-        """A source sentence that this repeats but for a number or date, unless what supports it has that too."""
+        """A source sentence that this repeats except for a number or date, unless a supporting one has that too."""
         said = read(text)
         for window in self._of(text):
             place = window.positions[0]
@@ -183,7 +183,7 @@ class Judge:
         return None
 
     def _quoted_or_unread(self, index: int, text: str) -> SentenceVerdict | None:
-        """What needs no probabilities: a quotation is supported, and a language that nobody reads has no verdict."""
+        """A verdict without probabilities: a quotation is supported; a language that no model reads has no verdict."""
         quotation = self._quotations.of(text)
         if quotation:
             place = quotation.positions[0]
@@ -203,9 +203,9 @@ class Judge:
         return SentenceVerdict(index, Verdict.NONE, reason, "language")
 
     def _unless_disagreeing(self, supported: SentenceVerdict, text: str, backing: Sequence[int]) -> SentenceVerdict:
-        """The same verdict, or that sources disagree: another passage says the same but for a number or date.
+        """The same verdict, or *sources disagree* if another passage says the same except for a number or date.
 
-        Sentences of one passage that differ in a number stand side by side, as those of a list do.
+        Sentences of the same passage may differ in a number, as those of a list do.
         """
         said, own = read(text), {self.premises[n].passage_index for n in backing}
         for window in self._windows.of(text, self._unreadable | frozenset(backing)):
@@ -238,7 +238,7 @@ class Judge:
         return self._language(text) != ENGLISH
 
     def _language(self, text: str) -> str:
-        """The language of an answer sentence; that of the sources where none of them can be read."""
+        """The language of an answer sentence, or of the sources if none of them can be read."""
         own = language_of(text)
         if own != ENGLISH or len(self._unreadable) < len(self.premises) or not self.premises:
             return own
@@ -249,7 +249,8 @@ class Judge:
     def obligation_looks(self, obligation: Premise, said: Said) -> list[tuple[str, str]]:
         """The pairs that the verifier reads for this obligation, against the answer sentences ``said``.
 
-        Those of the sentences' own verdicts are among them: what contradicts an obligation is in conflict with it.
+        They include the pairs of the sentences' own verdicts: a sentence that an obligation contradicts is in conflict
+        with it.
         """
         if quoted_in(obligation, said) is not None or not self._is_readable(obligation):
             return []
@@ -257,7 +258,7 @@ class Judge:
         return own + [pair for _, sentence in said for pair in self.second_looks(sentence)]
 
     def obligation(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
-        """How strongly this obligation binds and whether the answer tells of it; ``table`` holds its looks."""
+        """How strongly this obligation binds and whether the answer covers it; ``table`` holds its looks."""
         return replace(self._cover(index, obligation, said, table), strength=self._strength(obligation))
 
     def _cover(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
@@ -274,19 +275,19 @@ class Judge:
         return clash or found
 
     def _denied(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict | None:
-        """In conflict, where a sentence of the answer is contradicted by this obligation; None where none is."""
+        """The verdict *in conflict* if this obligation contradicts a sentence of the answer, else None."""
         for n, sentence in said:
             verdict = self._verdict_of(sentence.text, table)
             if verdict.verdict is Verdict.CONTRADICTED and any(
                 self.premises[place].text == obligation.text for place in verdict.contradicting
             ):
                 words = verdict.found or (Span(obligation.text, 0, len(obligation.text)),)
-                reason = f"Sentence {n + 1} says otherwise than “{words[0].text}”."
+                reason = f"Sentence {n + 1} contradicts “{words[0].text}”."
                 return ObligationVerdict(index, Cover.IN_CONFLICT, reason, verdict.rule, n, words)
         return None
 
     def obligation_so_far(self, score: ObligationScore) -> ObligationVerdict:
-        """What RePASs' coverage says of it, while pairs are still unknown."""
+        """A provisional verdict by the obligation coverage of RePASs, while pairs are still unknown."""
         strength = self._strength(score.obligation)
         if score.covered and score.answer_index is not None:
             reason = f"So far sentence {score.answer_index + 1} says this (entailment {score.best:.2f})."
@@ -310,23 +311,24 @@ class Judge:
 
 
 def _supporting(windows: Sequence[Window], looks: Sequence[Look], found: Belief) -> tuple[int, ...]:
-    """The nearest sentence of each window of the passages that support it by themselves, the deciding one first."""
+    """The nearest sentence of each window in the supporting passages, the deciding one first."""
     backing = zip(windows, looks, strict=True)
     others = (window.positions[0] for window, look in backing if look.passage in found.supporting)
     return tuple(dict.fromkeys((windows[found.deciding].positions[0], *others)))
 
 
 def _has(text: str, clash: Clash) -> bool:
-    """Whether these words hold what the answer says otherwise than another source."""
+    """Whether this text contains the answer's side of a clash."""
     return set(read(clash.said.text).plain) <= set(read(text).plain)
 
 
 def judged(
     breakdown: Breakdown, judge: Judge, table: Table, made: Mapping[int, SentenceVerdict] | None = None
 ) -> Breakdown:
-    """The breakdown with the verdicts on its sentences and obligations; its numbers stay as they are.
+    """The breakdown with the verdicts on its sentences and obligations; its numbers do not change.
 
-    ``made`` are verdicts on sentences, by index, that stand already: from the same source sentences and probabilities.
+    ``made`` are verdicts on sentences, by index, that are already known for the same source sentences and
+    probabilities.
     """
     made = made or {}
     said = [(n, breakdown.sentences[n].sentence) for n in breakdown.looked_at]

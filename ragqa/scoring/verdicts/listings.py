@@ -1,4 +1,4 @@
-"""A sentence that lists things, taken apart: its lead-in and its items."""
+"""Splits a sentence that is a list into its lead-in and its items."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from ragqa.types import Span
 
 _MARK = re.compile(r"(?:^|(?<=[\s;:,.]))\(?(?P<mark>[a-z]{1,2}|[ivx]{1,5}|[A-Z]|\d{1,2})\)\s+")
 _REFERRING = re.compile(r"(?:\b(?:rules?|paragraphs?|sections?|articles?|chapters?)\s*[\d.]*|\))\s*$", re.IGNORECASE)
-REACH = 24  # characters before a mark in which what it refers to is looked for
+REACH = 24  # characters searched before a mark for a word such as "Rule" that it belongs to
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
 _EDGES = " \t\n\r\f\v;,.:"
-DEEPEST = 3  # an item in an item in an item
+DEEPEST = 3  # levels of nested items
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of a listing. ``mark`` is "(a)", of an item in an item "(b)(i)"; ``above`` is the item around it."""
+    """An item of a list. ``mark`` is "(a)", or "(b)(i)" for a nested item, whose parent is ``above``."""
 
     mark: str
     span: Span
     above: Item | None = None
 
     def after(self, lead: Span) -> str:
-        """The item in full: after the lead-in, and after the item around it."""
+        """The full text of the item: the lead-in, its parent items and itself."""
         return f"{self.above.after(lead) if self.above else lead.text} {self.span.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """``lead`` is the whole sentence where it lists nothing; spans are offsets in the sentence."""
+    """``lead`` is the whole sentence if that is not a list; spans are offsets in the sentence."""
 
     lead: Span
     items: tuple[Item, ...] = ()
@@ -40,7 +40,7 @@ class Listing:
 
 @lru_cache(maxsize=4_000)
 def taken_apart(text: str) -> Listing:
-    """The lead-in and the items of a listing with marks such as (a), (ii) or 3), at least two of them."""
+    """The lead-in and the items of a list with marks such as (a), (ii) or 3), at least two of them."""
     marks = _marks(text)
     if len(marks) < 2:
         return Listing(_span(text, 0, len(text)))
@@ -57,9 +57,9 @@ def taken_apart(text: str) -> Listing:
 
 
 def _marks(text: str) -> list[tuple[re.Match[str], int]]:
-    """The marks that count on, each with its depth; a number in brackets or "Rule 3 (a)" is none."""
+    """The marks of items, each with its depth; a number in brackets or a reference such as "Rule 3 (a)" is not one."""
     found: list[tuple[re.Match[str], int]] = []
-    due: list[str] = []  # the mark that comes next at each depth
+    due: list[str] = []  # the next mark expected at each depth
     is_roman: list[bool] = []
     for match in _MARK.finditer(text):
         mark = match["mark"]
@@ -88,7 +88,7 @@ def _refers(text: str, match: re.Match[str]) -> bool:
 
 
 def _span(text: str, start: int, end: int) -> Span:
-    """Without the white space, marks and the "and" or "or" at its ends."""
+    """Without surrounding white space, and without punctuation and "and" or "or" at its end."""
     words = text[start:end].rstrip(_EDGES)
     last = words.rpartition(" ")[2]
     if last in {"and", "or"}:

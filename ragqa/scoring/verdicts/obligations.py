@@ -1,7 +1,7 @@
-"""Whether an answer or a policy tells of an obligation: part by part, and what of it is missing or in conflict.
+"""Decides whether an answer or a policy covers an obligation: part by part, naming parts missing or in conflict.
 
-An obligation is its lead-in with each item of its listing, or the sentence as a whole; a period, number or date of a
-part that is told must be told, too.
+The parts of an obligation are the items of its list, each after the lead-in, or the sentence as a whole. The periods,
+amounts and dates of a covered part must be stated, too.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premi
 Said = Sequence[tuple[int, AnswerSentence]]
 Table = Mapping[tuple[str, str], NliProbabilities]
 
-WHOLE = 1_000  # characters of an answer that is read as a whole; of a longer one the three sentences around the nearest
-NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not told, and not read
-# Chosen on rules and policies that the verifier has not seen.
-TOLD = 0.65  # P(entailment) from which a part is told
+WHOLE = 1_000  # characters up to which an answer is read as a whole; a longer one as three sentences around the nearest
+NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not covered, and not read
+# Chosen on rules and policies that the verifier was not trained on.
+TOLD = 0.65  # P(entailment) from which a part is covered
 CLASHES = 0.5  # P(contradiction) from which a part is in conflict
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    """A part of an obligation: its words, what is read for it, and the answer's evidence ("" where none is near)."""
+    """A part of an obligation: its span, its text after the lead-in, and the answer's evidence ("" if none is near)."""
 
     span: Span
     text: str
@@ -37,7 +37,7 @@ class ReadPart:
 
 
 def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
-    """The parts of an obligation, each with what of the answer is read for it."""
+    """The parts of an obligation, each with the answer text to read for it."""
     if not said:
         return []
     texts = [sentence.text for _, sentence in said]
@@ -54,7 +54,7 @@ def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = 
 
 
 def _parts(text: str) -> list[tuple[Span, str]]:
-    """The words of each part, and the part read after its lead-in; an item that only opens items is none."""
+    """The span of each part and its text after the lead-in; an item that only opens nested items is not a part."""
     listing = taken_apart(text)
     around = {item.above.mark for item in listing.items if item.above}
     items = [(item.span, item.after(listing.lead)) for item in listing.items if item.mark not in around]
@@ -62,13 +62,13 @@ def _parts(text: str) -> list[tuple[Span, str]]:
 
 
 def quoted_in(obligation: Premise, said: Said) -> int | None:
-    """The index of the answer sentence that has the whole obligation word for word, or None."""
+    """The index of the answer sentence that states the whole obligation word for word, or None."""
     wanted = read(obligation.text).plain
     return next((n for n, sentence in said if wanted and read(sentence.text).plain == wanted), None)
 
 
 def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationVerdict:
-    """What the verifier's word on each part comes to; ``table`` holds (evidence, part) of those that have evidence."""
+    """The verdict on an obligation from its parts; ``table`` holds (evidence, part) for each part with evidence."""
     told, missing, clashing = [], [], []
     for part in parts:
         said = table[part.evidence, part.text] if part.evidence else NliProbabilities(0.0, 0.0, 1.0)
@@ -81,7 +81,7 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
             missing.append(part.span)
     if clashing:
         first = clashing[0]
-        reason = f"Sentence {first.nearest + 1} says otherwise than “{first.span.text}”."
+        reason = f"Sentence {first.nearest + 1} contradicts “{first.span.text}”."
         return ObligationVerdict(
             index, Cover.IN_CONFLICT, reason, "contradiction", first.nearest, tuple(part.span for part in clashing)
         )
@@ -98,7 +98,7 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
 
 
 def numbers_missing(part: ReadPart) -> list[Span]:
-    """Periods, amounts and dates of a part that what is read of the answer does not have."""
+    """The periods, amounts and dates of a part that its evidence does not state."""
     wanted, told = read(part.span.text), read(part.evidence)
     found = [
         one.span for one in unmatched(wanted.quantities, told.quantities, Quantity.equals) if one.dimension != "count"

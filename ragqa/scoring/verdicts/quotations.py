@@ -1,7 +1,7 @@
-"""Which source sentences say an answer sentence word for word: one of them, or several in a run.
+"""Finds the source sentences that state an answer sentence word for word: one of them, or several in a row.
 
-Case, punctuation and white space do not count. A part of a sentence is no quotation: what limits it may stand in the
-rest, and that is for the verifier to read.
+Case, punctuation and white space are ignored. A part of a source sentence is not a quotation, because the rest of the
+sentence may limit it; the verifier judges such sentences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ragqa.types.scores import Premise
 
 
 class Part(StrEnum):
-    """What of a source is quoted, as a reason has it; ``{}`` is the number of its passage."""
+    """What was quoted, as the text of a reason; ``{}`` is the number of the passage."""
 
     WHOLE = "Quoted word for word from {}."
     SEVERAL = "Sentences of {}, word for word."
@@ -24,14 +24,14 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Positions of the source sentences that say it; of several in a run the first."""
+    """Positions of the source sentences that state a text; of several in a row only the first."""
 
     positions: tuple[int, ...]
     part: Part
 
 
 class Quotations:
-    """Finds quotations of these source sentences; each text is looked for once."""
+    """Finds quotations of these source sentences; results are cached by text."""
 
     def __init__(self, premises: Sequence[Premise]) -> None:
         """``premises``: the sentences of a passage stand next to each other, in order."""
@@ -42,7 +42,7 @@ class Quotations:
         self._found: dict[str, Quotation | None] = {}
 
     def of(self, text: str) -> Quotation | None:
-        """Where this text is quoted from; None where from nowhere, and for a text without words."""
+        """Where this text is quoted from; None where no source states it, and for a text without words."""
         if text not in self._found:
             said = read(text)
             self._found[text] = self._find(said) if said.words else None
@@ -56,7 +56,7 @@ class Quotations:
         return Quotation(several, Part.SEVERAL) if several else None
 
     def _run(self, said: Reading, places: Sequence[int]) -> list[int]:
-        """The first of the sentences at these places that, one after the other, are this text; none where none are."""
+        """The first of the consecutive sentences at these places that together equal this text; empty if none do."""
         run = [word for n in places for word in self._readings[n].plain]
         start = position_in(tuple(run), said.plain)
         if start is None:
@@ -69,9 +69,9 @@ class Quotations:
 
 
 def position_in(words: tuple[str, ...], run: tuple[str, ...]) -> int | None:
-    """Where ``run`` first stands in ``words`` in one piece; None where it does not, or is empty."""
+    """The position at which ``run`` first occurs in ``words``; None where it does not occur or is empty."""
     if not run or len(run) > len(words):
         return None
-    text = f" {' '.join(words)} "  # a search in text takes linear time, whatever repeats; no word has a space
+    text = f" {' '.join(words)} "  # searching text takes linear time even with repeated words; no word has a space
     place = text.find(f" {' '.join(run)} ")
     return text.count(" ", 0, place) if place >= 0 else None

@@ -1,7 +1,7 @@
-"""What of the sources is read for an answer sentence: the few windows nearest to it in words and in meaning.
+"""Selects the source text that is read for an answer sentence: the few windows nearest in words and in meaning.
 
-A window is a sentence, an item of a listing after its lead-in, two or three neighbours, or a short passage as a whole;
-the passage's title stands before it as context.
+A window is a sentence, an item of a list after its lead-in, two or three neighbouring sentences, or a short passage as
+a whole. The passage's title stands before it as context.
 """
 
 from __future__ import annotations
@@ -20,33 +20,32 @@ from ragqa.types.scores import Premise
 Similarity = Callable[[str, Sequence[str]], Sequence[float]]
 
 COMPARED = 24  # source sentences per answer sentence whose vectors are compared
-WHOLE = 1_000  # characters of a passage that is read as a whole
+WHOLE = 1_000  # characters up to which a passage is read as a whole
 N_WINDOWS = 5  # at most, per answer sentence
-LONG = 320  # characters of a listing from which the item is read alone, after its lead-in
+LONG = 320  # characters of a list from which only the nearest item is read, after its lead-in
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """Evidence for one answer sentence: ``text`` is what the model reads, ``positions`` the source sentences in it.
 
-    The first position is the sentence that is nearest. ``item`` are the deciding words of it where an item of a
-    listing is read, offsets in the sentence.
+    The first position is the nearest sentence. Where an item of a list is read, ``item`` is its span in that sentence.
     """
 
     text: str
     evidence: str  # without the title
     positions: tuple[int, ...]
-    near: float  # of the nearest sentence in it: cover plus cosine, about 0 to 2
+    near: float  # of its nearest sentence: share of words plus cosine, about 0 to 2
     item: Span | None = None
 
 
 class Windows:
-    """Chooses the windows of these source sentences; each answer sentence's are chosen once."""
+    """Chooses the windows of these source sentences; results are cached by answer sentence."""
 
     def __init__(
         self, premises: Sequence[Premise], passages: Sequence[Passage], similarity: Similarity | None = None
     ) -> None:
-        """``similarity`` gives the cosine of one text to each of others; without it words in common stand for it."""
+        """``similarity`` gives the cosines of one text with others; without it only words in common count."""
         self._premises, self._similarity = premises, similarity
         self._titles = [passages[premise.passage_index].title for premise in premises]
         self._stems = [
@@ -60,7 +59,7 @@ class Windows:
         self._chosen: dict[tuple[str, frozenset[int]], tuple[Window, ...]] = {}
 
     def of(self, text: str, without: frozenset[int] = frozenset()) -> tuple[Window, ...]:
-        """The windows that are read for this answer sentence, the nearest first; ``without`` these source sentences."""
+        """The windows to read for this answer sentence, nearest first; none is around a sentence in ``without``."""
         key = text, without
         if key not in self._chosen:
             near = self._nearness(text)
@@ -113,7 +112,7 @@ class Windows:
         return f"{self._titles[n]}: {text}" if self._titles[n] else text
 
     def _nearness(self, text: str) -> list[float]:
-        """For each source sentence the share of words in common plus the cosine."""
+        """For each source sentence, the share of words in common plus the cosine."""
         cover = covers(text, self._stems)
         if self._similarity is None:
             return [0.35 + 1.6 * share for share in cover]
@@ -124,10 +123,10 @@ class Windows:
 
 
 def covers(text: str, known: Sequence[frozenset[str]]) -> list[float]:
-    """For each source sentence the share of the text's content words it has, rare ones counting more, in [0, 1].
+    """For each source sentence, the share of the text's content words that it contains, in [0, 1].
 
-    ``known`` are the stems of each source sentence and its title. ``w = 1 + ln(n / n_with_it)`` over these and the
-    text itself.
+    Rare words count more: ``w = 1 + ln(n / n_with_it)`` over the source sentences and the text itself. ``known`` holds
+    the stems of each source sentence with its title.
     """
     said = read(text).content
     n_with = Counter(stem for stems in known for stem in stems & said)

@@ -59,7 +59,7 @@ def test_what_contradicts_the_obligation_is_in_conflict_with_it():
     policy = "Breaches are told to the Commission within ten days."
     cover = cover_of(NOTIFY, "We are careful.", policy, said=saying(policy, NO))  # the verifier reads no part as denied
     assert (cover.cover, cover.rule, cover.answer_index) == (Cover.IN_CONFLICT, "contradiction", 1)
-    assert cover.reason.startswith("Sentence 2 says otherwise than")
+    assert cover.reason.startswith("Sentence 2 contradicts")
     changed = cover_of(NOTIFY, NOTIFY.replace("72", "96"), said=lambda _: NOTHING)
     assert (changed.cover, changed.rule, [span.text for span in changed.missing]) == (
         Cover.IN_CONFLICT,

@@ -1,9 +1,9 @@
-"""`ragqa eval answering`: does an answer say what a right one says, and is what the corpus lacks refused?
+"""`ragqa eval answering`: do answers state the expected facts, and are unanswerable questions refused?
 
-Each case is asked of the corpus that it was written for (`both-as-fits`), or the cases of one corpus of that alone.
-Answers are judged by expected facts (`facts`), so that no model decides; with other facts the same folder is judged
-again without asking. RePASs is not computed: an answer may be faithful and answer something else. Relevance is, and
-how well it tells right answers from others (`separation`).
+Each case is asked of the corpus that it was written for (`both-as-fits`); one corpus may be chosen alone. Answers are
+judged by expected facts (`facts`), so that no model decides; if the facts change, the same folder is judged again
+without new answers. RePASs is not computed, because an answer may be faithful and still answer something else.
+Relevance is computed, and how well it separates right answers from others (`separation`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PARTS: Final = ("open", "further", "sealed")
 CORPORA: Final = ("rulebook", "encyclopedia")
 BOTH: Final = "both-as-fits"
 OUTCOMES: Final = tuple(facts.FactOutcome)
-ANSWERED: Final = "answered"  # of an unanswerable question: what should have been refused
+ANSWERED: Final = "answered"  # an unanswerable question that should have been refused
 COLUMNS: Final = (
     Column("full", "full", 0),
     Column("first", "first", 0),
@@ -79,7 +79,7 @@ OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question of a corpus; ``facts`` None: the corpus does not answer it, and a refusal is right."""
+    """A question of a corpus; if ``facts`` is None, the corpus does not answer it, and a refusal is right."""
 
     corpus: str
     kind: str
@@ -87,7 +87,7 @@ class Case:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """A pipeline for each corpus, and the cases. Raises ConfigError where the generator writes nothing."""
+    """Loads a pipeline for each corpus, and the cases. Raises ConfigError if the generator writes no answers."""
     asked = CORPORA if settings["index"] == BOTH else (settings["index"],)
     pipelines: dict[str, Pipeline] = {}
     for name in asked:
@@ -98,7 +98,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     rows = _rows(settings["part"], asked)
     stamps = {name: answer_stamp_of(facts.DATA / facts.QUESTIONS, one) for name, one in pipelines.items()}
     for one in stamps.values():
-        del one["input"], one["input_sha256"]  # a question is known by its item, its facts may change
+        del one["input"], one["input_sha256"]  # items identify the questions, and their facts may change
     stamp = {"schema_version": SCHEMA_VERSION, "part": settings["part"], "corpora": stamps}
     items = tuple(_item(number, row) for number, row in enumerate(rows, start=1))
     return Task(
@@ -123,12 +123,12 @@ def _item(number: int, row: Mapping[str, Any]) -> Item:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """The answer with what it was written from."""
+    """The answer with the passages that it was written from."""
     return asdict(answered(task.context[item.content.corpus], item.question))
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """The outcome, and which facts were found, missed and said wrongly."""
+    """The outcome, and which facts were found, missing and wrong."""
     found, case = ReceivedAnswer.of(solution), item.content
     judged: dict[str, Any]
     if case.facts is None:
@@ -149,12 +149,12 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 
 def _sentences(answer: Answer) -> list[str]:
-    """At least one; an answer that answers begins with it."""
+    """The answer's sentences, at least one; the first one should state an expected fact."""
     return [one.text for one in answer.sentences] or [answer.text]
 
 
 def row(_: Task, outcome: Outcome) -> Row:
-    """The question with its answer, passages and facts; right where all of them are said, or the refusal is."""
+    """The question with its answer, passages and facts; right if all facts are stated, or if a refusal is right."""
     case, scores, found = outcome.item.content, outcome.scores, outcome.row()
     if outcome.solution is None or scores is None:
         return found
@@ -183,7 +183,7 @@ def row(_: Task, outcome: Outcome) -> Row:
 
 
 def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """The shares of questions answered in full and of unanswerable ones refused."""
+    """The shares of questions answered in full and of unanswerable ones refused, and other shares."""
     cases = {item.question.question_id: item.content for item in task.items}
     done = [(cases[one.question_id], one) for one in rows if one.right is not None]
     answerable = [float(bool(one.right)) for case, one in done if case.facts is not None]
@@ -200,14 +200,14 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def _by_right(done: Sequence[tuple[Case, Row]]) -> tuple[list[float], list[float]]:
-    """The relevance of answers to answerable questions: of the full ones, of the others; refusals have none."""
+    """The relevance of full answers and of other answers to answerable questions; refusals have none."""
     found = [(one.right, one.values["relevance"]) for case, one in done if case.facts is not None]
     full = [value for right, value in found if right and value is not None]
     return full, [value for right, value in found if not right and value is not None]
 
 
 def separation(above: Sequence[float], below: Sequence[float]) -> float | None:
-    """AUC: how often one of ``above`` is the greater of a pair, a tie counting half; None where one side is empty."""
+    """AUC: how often a value of ``above`` exceeds one of ``below``, ties counting half; None if one side is empty."""
     wins = [(high > low) + 0.5 * (high == low) for high in above for low in below]
     return fmean(wins) if wins else None
 
@@ -249,7 +249,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def _relevance(found: Sequence[Json]) -> dict[str, Any]:
-    """Its mean by outcome, and how well it tells full answers from wrong ones and from those beside the corpus."""
+    """Mean relevance by outcome, and its AUC for full answers against wrong ones and unanswerable questions."""
     by_outcome: dict[str, list[float]] = {}
     for scores in found:
         if scores["relevance"] is not None:

@@ -1,7 +1,7 @@
-"""Whether an answer says what was to be said: its text against the expected facts of a case. See ORIGIN.md.
+"""Judges an answer's text by the expected facts of a case. See ORIGIN.md.
 
 A fact is a part of the question with patterns, any of which shows it; `wrong` are patterns of typical false answers. No
-model is asked, so the same answer is always judged alike; right words that nobody thought of count as missing.
+model is used, so the same answer is always judged the same; right words that no pattern covers count as missing.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ DATA: Final = Path(__file__).parent
 QUESTIONS, UNANSWERABLE, NEAR = "questions.jsonl", "unanswerable.jsonl", "near.jsonl"
 FOLLOW_UPS, FURTHER_FOLLOW_UPS = "follow_ups.jsonl", "further_follow_ups.jsonl"
 
-_PLAIN: Final = str.maketrans("‘’“”‐‑‒–—−", "''\"\"------", "*`")  # quotes and dashes; marks of Markdown go
+_PLAIN: Final = str.maketrans("‘’“”‐‑‒–—−", "''\"\"------", "*`")  # straight quotes and dashes, no Markdown marks
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _PER_CENT: Final = re.compile(r"\s?(?:%|\bper ?cent\b)", re.IGNORECASE)
 
 
 class FactOutcome(StrEnum):
-    """What an answer is worth beside the expected facts."""
+    """The outcome of an answer compared with the expected facts."""
 
     FULL = "full"  # every part, nothing wrong
     PART = "part"  # some parts, nothing wrong
@@ -38,7 +38,7 @@ class FactOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a right answer says, part by part, and patterns of wrong ones."""
+    """The facts of a right answer, part by part, and patterns of wrong answers."""
 
     parts: Mapping[str, tuple[re.Pattern[str], ...]]
     wrong: tuple[re.Pattern[str], ...] = ()
@@ -51,7 +51,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome, with the parts that were found, those that were not, and what was said wrongly, as it was said."""
+    """The outcome, with the parts found, the parts missing, and the wrong statements as written."""
 
     outcome: FactOutcome
     found: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Judgement:
 
 
 def judge(answer: Answer, facts: Facts) -> Judgement:
-    """How much of the expected facts the answer says; the text of a refusal is not read."""
+    """Judges the answer by the expected facts; the text of a refusal is not read."""
     if answer.is_refusal:
         return Judgement(FactOutcome.REFUSED, missing=tuple(facts.parts))
     text = plain(answer.text)
@@ -82,17 +82,17 @@ def plain(text: str) -> str:
 
 
 def patterns(sources: list[str]) -> tuple[re.Pattern[str], ...]:
-    """Compiled to be searched in `plain` text, case ignored."""
+    """The compiled patterns, for searching `plain` text without case."""
     return tuple(re.compile(source, re.IGNORECASE) for source in sources)
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The lines of one of the files beside this module."""
+    """The rows of one of the files beside this module."""
     return shipped_rows(DATA / name)
 
 
 def is_right_rewriting(text: str, row: Mapping[str, Any]) -> bool:
-    """Whether a follow-up was made to stand alone as a line of `follow_ups.jsonl` wants it. Raises re.error."""
+    """Whether a rewritten follow-up is right by a row of `follow_ups.jsonl`. Raises re.error."""
     line = plain(text)
     has_all = all(way.search(line) for way in patterns(row["must"]))
     return has_all and not any(way.search(line) for way in patterns(row["must_not"]))

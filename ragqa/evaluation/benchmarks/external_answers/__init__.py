@@ -1,1 +1,1 @@
-"""`ragqa score`: answers written elsewhere, scored with RePASs; results as the reference writes them."""
+"""`ragqa score`: answers written elsewhere, scored with RePASs; results in the reference's format."""

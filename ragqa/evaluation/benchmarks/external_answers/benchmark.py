@@ -1,11 +1,11 @@
-"""A file of answers as a benchmark: nothing is asked, every answer is scored against the passages it came with.
+"""A file of answers as a benchmark: every answer is scored against the passages given with it.
 
 ::
 
     DIR/
-    ├── run.json        which input, settings and models this folder belongs to
+    ├── run.json        the input, settings and models of this folder
     ├── journal.jsonl   every item as soon as it is scored
-    ├── results.csv     as the reference writes it (`ragqa.evaluation.benchmarks.external_answers.results`)
+    ├── results.csv     in the reference's format (`ragqa.evaluation.benchmarks.external_answers.results`)
     ├── results.txt     the averages, likewise
     └── details.json    every item with both breakdowns and every pair's probabilities
 """
@@ -76,7 +76,7 @@ class _Loaded:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """The items of the file, and the models where one of them has an answer. Raises CorpusError, ModelError."""
+    """Loads the items of the file, and the models if any item has an answer. Raises CorpusError, ModelError."""
     config = _config(settings)
     answers = read_answers(Path(settings["file"]))
     scorer, models = None, None
@@ -117,7 +117,7 @@ def _config(settings: Settings) -> ScoringConfig:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """RePASs in both modes; the large part of an item, read back only where every pair is wanted."""
+    """RePASs in both modes: the large part of an item, read back only if every pair is needed."""
     loaded: _Loaded = task.context
     content: AnswerItem = item.content
     if content.skipped or loaded.scorer is None:
@@ -140,7 +140,7 @@ def row(_: Task, outcome: Outcome) -> Row:
 
 
 def figures(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """The means over what is scored, RePASs first."""
+    """The means over the scored items, RePASs first."""
     values = [one.values for one in rows if one.values]
     return tuple(
         Figure(column.heading, shown(fmean(of_one[column.key] or 0.0 for of_one in values) if values else None))
@@ -173,7 +173,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def export(_: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) -> Sequence[File]:
-    """The reference's two files and the details."""
+    """Writes the reference's two files and the details."""
     write_results(folder, made.data, outcomes)
     return (
         File("Scores (CSV)", CSV, "text/csv"),

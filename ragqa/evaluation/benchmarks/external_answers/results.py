@@ -1,9 +1,9 @@
-"""`results.csv` and `results.txt` as the reference writes them, and `details.json` with every pair.
+"""Writes `results.csv` and `results.txt` in the reference's format, and `details.json` with every pair.
 
-The reference is RegNLP/RePASs: ``scripts/evaluate_model.py`` (commit ba888af) for the columns and for how numbers are
-written; ``RIRAG-SharedTaskEvaluation/RePASs.ipynb`` (commit d68fd63), the one the shared task was evaluated with, for
-the averages: over every row of the table, 0.0 where there is none. The script itself averages only what it scored since
-it was last started, and gives ``nan`` for nothing.
+The reference is RegNLP/RePASs. ``scripts/evaluate_model.py`` (commit ba888af) defines the columns and the format of
+numbers. ``RIRAG-SharedTaskEvaluation/RePASs.ipynb`` (commit d68fd63), which evaluated the shared task, defines the
+averages: over every row of the table, 0.0 without rows. The script itself only averages rows scored since its last
+start, and gives ``nan`` without rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def averages(rows: Sequence[AnswerScores]) -> AnswerScores:
 
 
 def csv_text(rows: Iterable[tuple[str, AnswerScores]]) -> str:
-    """The table of (QuestionID, figures), every number in the fewest digits that give it back exactly."""
+    """The table of (QuestionID, figures), with every number in the fewest digits that restore it exactly."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(CSV_COLUMNS)
@@ -62,16 +62,16 @@ def averages_text(means: AnswerScores) -> str:
 
 
 def figures_in(outcome: Outcome) -> AnswerScores | None:
-    """The row of this item; None where it was skipped or failed."""
+    """The figures of this item; None if it was skipped or failed."""
     scores = outcome.scores or {}
     return AnswerScores(**scores["figures"]) if "figures" in scores else None
 
 
 def write_results(folder: Path, head: Mapping[str, Any], outcomes: Sequence[Outcome]) -> None:
-    """Puts the three files in place, each whole; ``outcomes`` are all items in order.
+    """Writes the three files, each completely or not at all; ``outcomes`` are all items in order.
 
-    They are made from the journal alone, so they are the same however often a run was interrupted. ``head`` stands at
-    the beginning of the details. Raises RecordError where the folder cannot be written.
+    The files depend only on the journal, so they are the same however often a run was interrupted. ``head`` begins the
+    details. Raises RecordError if the folder cannot be written.
     """
     found = [(outcome.item.question.question_id, figures_in(outcome)) for outcome in outcomes]
     rows = [(question_id, figures) for question_id, figures in found if figures is not None]
@@ -101,6 +101,6 @@ def _detail(outcome: Outcome) -> dict[str, Any]:
 
 
 def breakdowns(outcome: Outcome) -> Mapping[str, Any]:
-    """Everything RePASs found of a scored item, as JSON, by mode: ``paper`` and ``script``."""
+    """The RePASs breakdowns of a scored item, as JSON, by mode: ``paper`` and ``script``."""
     found: Mapping[str, Any] = (outcome.solution or {})["breakdowns"]
     return found

@@ -1,7 +1,7 @@
-"""`ragqa eval fanoutqa`: a language model asked in one of three settings, or answers that are there scored or checked.
+"""`ragqa eval fanoutqa`: asks a language model in one of three settings, or scores or checks existing answers.
 
 The test set's answers are not public: a model's answers to it are stored for the leaderboard, and a file of answers to
-it is held against the leaderboard's rules; neither is scored.
+it is checked against the leaderboard's rules; neither is scored.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _sources(
     normaliser: Normaliser,
     paths: Paths,
 ) -> Generator[str, None, Sources]:
-    """What this setting reads; the others' options do not count."""
+    """The sources of text of this setting; options of other settings are ignored."""
     index = pages = None
     if settings["index"] and setting is LeaderboardSetting.OPEN_BOOK:
         yield "Loading the index and its models (once)"
@@ -105,7 +105,7 @@ def _sources(
 
 
 def stamp_of(questions: Sequence[FanOutQuestion], solver: Solver, config: GenerationConfig) -> dict[str, Any]:
-    """What a run is known by: questions, setting, model and all that decides an answer; no key, no patience."""
+    """What identifies a run: questions, setting, model and all that decides an answer; no key and no time limits."""
     return _stamp("FanOutQA", questions) | {
         "setting": str(solver.setting),
         "model": config.model,
@@ -135,7 +135,7 @@ def _scoring(metrics: Metrics, judge: JudgeSettings | None) -> dict[str, Any]:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """The answer, asked for or given (None: not given), with its steps, tokens and what a reader must know of it."""
+    """The answer, from the model or the file (None: it has none), with steps, tokens and a note for the reader."""
     loaded: FanOutContext = task.context
     if loaded.solver is None:
         return {**UNSOLVED, "answer": (loaded.answers or {}).get(item.question.question_id)}
@@ -144,7 +144,7 @@ def solve(task: Task, item: Item) -> Json:
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """Every metric there is; nothing for the test set. What a judge failed to judge is tried again by the next run."""
+    """Every metric available; nothing for the test set. The next run tries again what the judge could not judge."""
     metrics = task.context.metrics
     if metrics is None:
         return {"status": Status.EMPTY, "note": solution["note"]}

@@ -1,9 +1,9 @@
-"""Wikipedia's pages: where their text comes from, cut into fragments, ranked for a question, and searched by a model.
+"""Wikipedia's pages: where their text comes from, cut into fragments, ranked for a question, searched by a model.
 
-The paper's way (Zhu et al. 2024): a page is cut at paragraphs, lines, sentences, clauses, then words into fragments of
-at most 1,024 characters; BM25+ on comparable text (`ragqa.evaluation.benchmarks.fanoutqa.metrics.Normaliser`) ranks
-them for the question; the first that does not fit ends the list. Tokens are estimated, since the server's tokenizer is
-not here: see `count_tokens`.
+As in the paper (Zhu et al. 2024), a page is cut into fragments of at most 1,024 characters: at paragraphs, else lines,
+sentences, clauses or words. BM25+ ranks them for the question, on text made comparable by
+`ragqa.evaluation.benchmarks.fanoutqa.metrics.Normaliser`; the first fragment that does not fit ends the list. Tokens
+are estimated by `count_tokens`, since the server's tokenizer is not available here.
 """
 
 from __future__ import annotations
@@ -30,41 +30,42 @@ from ragqa.types import Question
 from ragqa.types.events.pipeline import Fused, Reranked
 
 SEARCH_LIMIT = 10
-_SEARCHED_CHARS = 2_000  # of a page's text that a search in a folder looks at, with its title
+_SEARCHED_CHARS = 2_000  # of a page's text, searched together with its title
 SIMILAR_TITLES = 10
 MAX_QUERY_CHARS = 500
 FRAGMENT_CHARS = 1_024
 ANSWER_RESERVE = 520  # tokens of the context kept free: 512 for the answer and 8 for what the protocol adds
-_HEADING = re.compile(r"# (\S[^\n]*?)[ \t]*(?:\n|$)")  # of a file of one page: its title
+_HEADING = re.compile(r"# (\S[^\n]*?)[ \t]*(?:\n|$)")  # the title in a file of one page
 _BORDERS = ("\n\n", "\n", ". ", ", ", " ")
 
 
 class NoPageError(CorpusError):
-    """The source has no page of that title. Told to the model that searched, or noted for a page it was to be given."""
+    """The source has no page of that title. A model that searched is told so; for a needed page it becomes a note."""
 
 
-PageSource: TypeAlias = "FolderPages | WikiPages"  # pages by title; threads share it
+PageSource: TypeAlias = "FolderPages | WikiPages"  # pages by title; safe for several threads
 
 
 class FolderPages:
-    """Pages in JSON lines of {title, text}, or one file a page (``.md`` or ``.txt``), whose title is its first
-    heading or else the file's name; revisions do not count.
+    """Pages in JSON lines of {title, text}, or one file for each page (``.md`` or ``.txt``).
+
+    The title of such a file is its first heading, else the file's name. Revisions are ignored.
     """
 
     def __init__(self, path: Path) -> None:
-        """Reads every page. Raises CorpusError where there is none, or a file is something else."""
+        """Reads every page. Raises CorpusError if there is none or a file cannot be read as pages."""
         self._texts = dict(_pages(path))
         if not self._texts:
             msg = f"{path}: expected pages, JSON lines of {{title, text}} or files of one page, found none; name others"
             raise CorpusError(msg)
         self._by_key = {_key(title): title for title in self._texts}
         digest = hashlib.sha256(json.dumps(self._texts, sort_keys=True).encode()).hexdigest()
-        self.name = f"{path.name}, {len(self._texts):,} pages, sha256 {digest[:12]}"  # what a run is known by
+        self.name = f"{path.name}, {len(self._texts):,} pages, sha256 {digest[:12]}"  # part of a run's stamp
 
     def page(self, title: str, revision: int | None) -> str:
-        """The page as Markdown at this revision (None: as the source has it).
+        """The page as Markdown at this revision (None: the one that the source has).
 
-        Raises NoPageError where there is none of that title, CorpusError where the source fails.
+        Raises NoPageError if no page has that title, CorpusError if the source fails.
         """
         found = self._by_key.get(_key(title))
         if found is None:
@@ -73,7 +74,7 @@ class FolderPages:
         return self._texts[found]
 
     def search(self, query: str, limit: int = SEARCH_LIMIT) -> tuple[str, ...]:
-        """Titles of pages that hold one of the words in their title or the beginning of their text, by BM25+."""
+        """Titles of pages with one of the words in their title or the beginning of their text, ranked by BM25+."""
         words = _words(query)
         index, searched = self._index
         scores = zip(index.get_scores(words), self._texts, searched, strict=True)
@@ -89,8 +90,8 @@ class FolderPages:
 class WikiPages:
     """Pages of a MediaWiki server through `ragqa.corpus.wikipedia.mediawiki`, which caches them on disk.
 
-    ``revisions`` gives the revision of 20 November 2023 for titles that the data set knows; other pages come as they
-    are today, which the paper's did not.
+    ``revisions`` gives the revision of 20 November 2023 for the data set's titles; other pages are read as they are
+    today, unlike in the paper.
     """
 
     def __init__(self, wiki: Any, name: str, revisions: Mapping[str, int] | None = None) -> None:  # noqa: ANN401
@@ -115,7 +116,7 @@ class WikiPages:
 def open_pages(where: str, cache: Path, revisions: Mapping[str, int] | None = None) -> FolderPages | WikiPages:
     """The source that ``--pages`` names: a folder or file of pages, or the address of an ``api.php``.
 
-    ``cache`` is where pages of a server are cached. Raises ConfigError where it is neither.
+    ``cache`` is the folder for pages of a server. Raises ConfigError if ``where`` is neither.
     """
     if where.startswith(("http://", "https://")):
         return WikiPages(MediaWiki(where, cache), where, revisions)
@@ -155,16 +156,16 @@ class Fragment:
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens this text is taken for: one per 3.5 bytes of UTF-8, rounded up."""
+    """The estimated number of tokens: one per 3.5 bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "replace")) * 2 // 7)
 
 
 def cut(text: str, max_chars: int = FRAGMENT_CHARS, borders: Sequence[str] = _BORDERS) -> list[str]:
     """The text in pieces of at most ``max_chars``, cut at the first of ``borders`` that makes them small enough.
 
-    Neighbours are joined while they fit. A text that fits is one piece; one without any border is cut anywhere. The
-    same as `fanoutqa.retrieval.chunk_text`, which takes a border's length off the end of whatever it cuts: mostly that
-    border, now and then a letter of a word that is nearly as long as a piece.
+    Neighbouring pieces are joined while they fit. A text that fits is one piece; one without any border is cut
+    anywhere. Works as `fanoutqa.retrieval.chunk_text`, which removes the length of a border from the end of everything
+    that it cuts: usually that border, sometimes a letter of a word that is nearly as long as a piece.
     """
     if len(text) <= max_chars:
         return [text]
@@ -187,7 +188,7 @@ def cut(text: str, max_chars: int = FRAGMENT_CHARS, borders: Sequence[str] = _BO
 
 
 def ranked(pages: Iterable[tuple[str, str]], question: str, normaliser: Normaliser) -> tuple[Fragment, ...]:
-    """The fragments of these (title, text) pages, best first for the question; at equal scores in the pages' order."""
+    """The fragments of these (title, text) pages, best first for the question; equal scores keep the pages' order."""
     fragments = [
         Fragment(title, text, number) for title, page in pages for number, text in enumerate(cut(page), 1) if text
     ]
@@ -200,7 +201,7 @@ def ranked(pages: Iterable[tuple[str, str]], question: str, normaliser: Normalis
 
 
 def fitting(fragments: Iterable[Fragment], limit: int, frame_tokens: int, each: Callable[[Fragment], str]) -> list[str]:
-    """What ``each`` makes of the first fragments that fit into ``limit`` tokens together with ``frame_tokens``."""
+    """The first fragments, formatted by ``each``, that fit into ``limit`` tokens together with ``frame_tokens``."""
     texts: list[str] = []
     used = frame_tokens
     for fragment in fragments:
@@ -220,12 +221,12 @@ class SearchResult:
     similar: tuple[str, ...] = ()
 
 
-PageSearch: TypeAlias = "WikipediaSearch | IndexSearch"  # finds fragments for a model's search; threads share it
+PageSearch: TypeAlias = "WikipediaSearch | IndexSearch"  # finds fragments for a model's search; thread-safe
 
 
 @dataclass(frozen=True, slots=True)
 class WikipediaSearch:
-    """The paper's search: a title gives that page's fragments, anything else titles that match."""
+    """The paper's search: for a title that page's fragments, for other words the titles that match."""
 
     pages: PageSource
     normaliser: Normaliser
@@ -235,7 +236,7 @@ class WikipediaSearch:
         return f"pages: {self.pages.name}; ranked on text lemmatised with {self.normaliser.lemmatiser}"
 
     def find(self, query: str, question: str) -> SearchResult:
-        """What one search of the model finds; ``question`` ranks it. Raises CorpusError where the source fails."""
+        """The result of one search by the model, ranked for ``question``. Raises CorpusError if the source fails."""
         try:
             text = self.pages.page(query, None)
         except NoPageError:
@@ -243,7 +244,7 @@ class WikipediaSearch:
         return SearchResult(ranked([(query, text)], question, self.normaliser))
 
     def once(self, question: str) -> SearchResult:
-        """For a model that does not search: fragments of the pages whose titles match the question, ranked together."""
+        """For a model that does not search: fragments of the pages found for the question, ranked together."""
         pages = []
         for title in self.pages.search(question, SIMILAR_TITLES):
             with suppress(NoPageError):
@@ -253,7 +254,7 @@ class WikipediaSearch:
 
 @dataclass(frozen=True, slots=True)
 class IndexSearch:
-    """One of ragqa's indexes in place of Wikipedia: its passages for the words of the search, best first."""
+    """One of ragqa's indexes in place of Wikipedia: a search finds its passages, best first."""
 
     name: str
     hits: Callable[[str], Sequence[tuple[str, str]]]  # a query -> (title, text)
@@ -270,7 +271,7 @@ class IndexSearch:
 
 
 def index_search(pipeline: Pipeline) -> IndexSearch:
-    """What this pipeline's retrievers, fusion and reranker find for a model's search; nothing is filtered out."""
+    """A search with this pipeline's retrievers, fusion and reranker, without its filter."""
     manifest = pipeline.index.manifest
 
     def hits(query: str) -> list[tuple[str, str]]:

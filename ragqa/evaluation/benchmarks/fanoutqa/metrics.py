@@ -1,10 +1,10 @@
-"""FanOutQA's metrics: loose and strict accuracy, ROUGE, BLEURT and a judge; each answer with what of it matched.
+"""FanOutQA's metrics: loose and strict accuracy, ROUGE, BLEURT and a judge; and which strings each answer matched.
 
-Accuracy is the share of the reference's strings that stand in the answer between word borders, both made comparable
-(a `Normaliser`): of an object the names and the values, of a list its values, true and false as "yes" and "no". Loose
-is the mean over all questions, strict the share that reached 1; a question without an answer counts 0 in everything. As
-in the `fanoutqa` package, which tests use as the oracle. What measures is loaded by
-`ragqa.evaluation.benchmarks.fanoutqa.instruments`.
+Accuracy is the share of the reference's strings that the answer contains between word borders, after a `Normaliser`
+made both comparable. The strings of an object are its names and values, those of a list its values; true and false are
+"yes" and "no". Loose accuracy is the mean over all questions, strict accuracy the share of questions that reached 1; a
+question without an answer counts 0 in every metric but BLEURT. All as in the `fanoutqa` package, with which tests
+compare. `ragqa.evaluation.benchmarks.fanoutqa.instruments` loads what the metrics need.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """Text in, comparable text out; each text is normalised once. Threads may share it.
+    """Makes texts comparable; a text that comes again is normalised once. Safe for several threads.
 
-    ``lemmatiser`` and ``through`` are words for a result: who lemmatised, and whose code ran. ``is_official``: figures
-    may stand beside published ones.
+    ``lemmatiser`` and ``through`` say in a result who lemmatised and whose code ran. ``is_official``: figures may be
+    compared with published ones.
     """
 
     lemmatiser: str
@@ -37,9 +37,9 @@ class Normaliser:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __call__(self, text: object, *, keep: bool = True) -> str:
-        """The text made comparable; ``keep`` is for texts that come again."""
+        """The comparable text; with ``keep`` it is kept for the next call with this text."""
         plain = str(text)
-        with self._lock:  # spaCy's pipelines are not made for several threads
+        with self._lock:  # spaCy's pipelines are not safe for several threads
             found = self._known.get(plain)
             if found is None:
                 found = self._normalise(plain)
@@ -50,7 +50,7 @@ class Normaliser:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One string of the reference. ``start`` and ``end`` are offsets in the comparable answer, None: not found."""
+    """One string of the reference. ``start`` and ``end`` are offsets in the comparable answer; None if not found."""
 
     reference: str
     compared: str
@@ -64,7 +64,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Rouge:
-    """Of one kind of ROUGE, each in [0, 1]."""
+    """The figures of one kind of ROUGE, each in [0, 1]."""
 
     precision: float = 0.0
     recall: float = 0.0
@@ -73,7 +73,7 @@ class Rouge:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a judge said: one of A to F, its whole reply, and the score, 1 for B, C and E, else 0."""
+    """A judge's letter (A to F, or empty), its score (1 for B, C and E, else 0) and the whole reply."""
 
     letter: str
     score: int
@@ -82,7 +82,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A figure that cannot be had here, why, and how to get it."""
+    """A metric that is not available here, the reason, and how to get it."""
 
     metric: str
     reason: str
@@ -91,9 +91,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class QuestionScore:
-    """One question's scores, each in [0, 1] but BLEURT, which may leave it; None: not measured.
+    """One question's scores, each in [0, 1] except BLEURT, which can lie outside; None: not measured.
 
-    ``compared`` is the answer as it was searched. ``note`` says why a judge's score is missing.
+    ``compared`` is the comparable answer that was searched. ``note`` says why a judge's score is missing.
     """
 
     question_id: str
@@ -114,7 +114,7 @@ class QuestionScore:
 
 @dataclass(frozen=True, slots=True)
 class FanOutScores:
-    """Means over all questions. ``lemmatiser`` and ``through`` as `Normaliser` has them."""
+    """Means over all questions. ``lemmatiser`` and ``through`` are as in `Normaliser`."""
 
     n_questions: int
     n_answered: int
@@ -129,7 +129,7 @@ class FanOutScores:
 
 
 class AnswerJudge(Protocol):
-    """Who compares an answer with the reference."""
+    """A judge, which compares an answer with the reference."""
 
     @property
     def name(self) -> str: ...
@@ -139,7 +139,7 @@ class AnswerJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What is measured, loaded. A metric that is None has its entry in ``missing``."""
+    """The loaded metrics. One that is None has an entry in ``missing``."""
 
     normaliser: Normaliser
     rouge: Callable[[str, str], Mapping[str, Rouge]] | None = None
@@ -149,12 +149,12 @@ class Metrics:
 
 
 def match(reference: Reference, compared: str, normaliser: Normaliser) -> tuple[Match, ...]:
-    """Every string of the reference, names before values, with where it stands first in the comparable answer."""
+    """Every string of the reference, names before values, with its first place in the comparable answer."""
     return tuple(_match(value, compared, normaliser) for value in _strings(reference))
 
 
 def reference_text(reference: Reference) -> str:
-    """The reference as one text, a line each: what ROUGE, BLEURT and the judge compare with."""
+    """The reference as one text, a line for each value, with which ROUGE, BLEURT and the judge compare."""
     if isinstance(reference, Mapping):
         return "\n".join(f"{name} - {_spelled(value)}" for name, value in reference.items())
     if isinstance(reference, tuple):
@@ -163,7 +163,7 @@ def reference_text(reference: Reference) -> str:
 
 
 def score_one(question: FanOutQuestion, answer: str | None, metrics: Metrics) -> QuestionScore:
-    """This answer's scores; None: there is none. Raises ConfigError where the question has no reference."""
+    """The scores of this answer (None: there is none). Raises ConfigError if the question has no reference."""
     if question.answer is None:
         raise ConfigError(
             f"question {question.question_id} has no reference answer (the test set has none); score dev questions, or "
@@ -196,7 +196,7 @@ def score_one(question: FanOutQuestion, answer: str | None, metrics: Metrics) ->
 
 
 def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> FanOutScores:
-    """The means, all 0 where there is no question. A judge that could not judge every answer gives no figure."""
+    """The means, all 0 if there is no question. If an answer could not be judged, there is no judge's figure."""
     n = len(scores)
     missing = list(metrics.missing)
     unjudged = [score for score in scores if score.judging is None]

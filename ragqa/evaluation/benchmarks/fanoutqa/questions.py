@@ -1,8 +1,8 @@
-"""FanOutQA (Zhu et al. 2024): dev and test questions -> questions with their necessary Wikipedia pages.
+"""Reads FanOutQA (Zhu et al. 2024): dev and test questions with their necessary Wikipedia pages.
 
-Dev items carry an answer and a decomposition into smaller questions, each with the page that answers it; test items a
-list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.benchmarks.fanoutqa.evidence`
-finds it.
+Dev items have an answer and a decomposition into smaller questions, each with the page that answers it; test items have
+a list of pages and no answer. The text of the pages is not in the files:
+`ragqa.evaluation.benchmarks.fanoutqa.evidence` finds it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WITHDRAWN = frozenset({"36146d2306ce9ca3"})
 
 @dataclass(frozen=True, slots=True)
 class EvidencePage:
-    """A Wikipedia page at the revision that was current on 20 November 2023; None: the file does not say which."""
+    """A Wikipedia page at its revision of 20 November 2023, which is None if the file does not name it."""
 
     title: str
     page_id: str
@@ -40,7 +40,7 @@ class EvidencePage:
 
 @dataclass(frozen=True, slots=True)
 class DecompositionStep:
-    """A step of a human decomposition: it has a page of its own, or steps of its own, never both."""
+    """A step of a human decomposition: it has either a page or steps of its own."""
 
     question: Question
     answer: Reference
@@ -51,9 +51,9 @@ class DecompositionStep:
 
 @dataclass(frozen=True, slots=True)
 class FanOutQuestion:
-    """A question with the pages needed to answer it, each once, in the order of the file.
+    """A question with the pages needed to answer it, each once, in the file's order.
 
-    ``answer`` is None in the test set. Its texts are as the file has them, not cleaned: the metrics compare them.
+    ``answer`` is None in the test set. Its texts are the file's, not cleaned, because the metrics compare them.
     """
 
     question: Question
@@ -70,7 +70,7 @@ class FanOutQuestion:
 def load_fanoutqa(path: Path) -> tuple[FanOutQuestion, ...]:
     """The questions of ``fanout-final-dev.json`` or ``fanout-final-test.json``, in the file's order.
 
-    Raises CorpusError where there is no such file, an item is not as described here, or an id stands twice.
+    Raises CorpusError if there is no such file, an item has another form, or an id occurs twice.
     """
     if not path.is_file():
         raise CorpusError(f"no file {path}; expected fanout-final-dev.json or fanout-final-test.json of FanOutQA")
@@ -92,7 +92,7 @@ def looks_like_fanoutqa(path: Path) -> bool:
 
 
 def revisions_of(questions: Sequence[FanOutQuestion]) -> dict[str, int]:
-    """Title -> revision for every page that some question needs; the newest where there are several."""
+    """Title -> revision of every page that some question needs; the newest if there are several."""
     found: dict[str, int] = {}
     for question in questions:
         for page in question.evidence:
@@ -152,7 +152,7 @@ def _object(item: JsonItem, key: str) -> JsonItem:
 
 
 def _reference(item: JsonItem) -> Reference:
-    """The answer as it is compared: a value, a list of values, or values by name; never empty, never nested."""
+    """The answer for comparison: a value, a list of values, or values by name; never empty or nested."""
     value: Any = item.values.get("answer")
     if isinstance(value, dict) and value and all(map(_is_primitive, value.values())):
         return dict(value)

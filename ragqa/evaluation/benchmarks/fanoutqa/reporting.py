@@ -1,6 +1,6 @@
-"""A run of FanOutQA drawn up: a question's row, the figures, this run beside the published ones, and the files.
+"""Reports a run of FanOutQA: a question's row, the figures, the run beside the published ones, and the files.
 
-``published.jsonl`` beside this is other people's data; its first line says whose and when it was read.
+``published.jsonl`` in this folder is other people's data; its first line says whose it is and when it was read.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _SCORE: Final = TypeAdapter(QuestionScore)
 
 @dataclass(frozen=True, slots=True)
 class FanOutContext:
-    """What a run works with. ``solver`` asks a model, else ``answers`` are given; ``metrics`` None: not to be scored.
+    """What a run uses: a ``solver`` that asks a model, or given ``answers``; without ``metrics`` nothing is scored.
 
-    ``check`` is what the leaderboard's rules say of a file of answers to the test set, which has ``n_questions``.
+    ``check`` is the check of a file of answers to the test set, which has ``n_questions``, by the leaderboard's rules.
     """
 
     setting: LeaderboardSetting
@@ -65,7 +65,7 @@ class FanOutContext:
 
 
 def row(task: Task, outcome: Outcome) -> Row:
-    """The question with its answer and what of the reference stands in it."""
+    """The question with its answer and which strings of the reference the answer contains."""
     solution, scores, is_failed = outcome.solution or UNSOLVED, outcome.scores, outcome.status is Status.FAILED
     steps = tuple(map(_step, solution["steps"]))
     plain = replace(outcome.row(), right=False if is_failed else None, answer=solution["answer"], steps=steps)
@@ -107,7 +107,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """This run beside the published rows of its setting; what is missing with how to get it."""
+    """This run beside the published rows of its setting; metrics that are missing and how to get them."""
     loaded: FanOutContext = task.context
     shown_figures = figures(task, [row(task, one) for one in outcomes if one.status is not Status.LEFT])
     if loaded.check:
@@ -137,7 +137,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def _data(task: Task, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What the run came to: counts, tokens, means, what is missing and what the run is known by."""
+    """The run's results: counts, tokens, means, missing metrics and the stamp that identifies the run."""
     metrics, solutions = task.context.metrics, [outcome.solution or UNSOLVED for outcome in outcomes]
     answers, steps = [one["answer"] for one in solutions], [step["step"] for one in solutions for step in one["steps"]]
     n_failed = sum(outcome.status is Status.FAILED for outcome in outcomes)
@@ -159,13 +159,13 @@ def _data(task: Task, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _score(metrics: Metrics, outcome: Outcome) -> QuestionScore:
-    """What the run found; a question without an answer counts 0."""
+    """The question's scores in this run; without an answer they are those of no answer."""
     if outcome.scores:
         return _SCORE.validate_python(outcome.scores["score"])
     answer = (outcome.solution or UNSOLVED)["answer"]
     if answer is None:
         return score_one(outcome.item.content, None, metrics)
-    found = score_one(outcome.item.content, answer, replace(metrics, judge=None))  # stopped before it was scored
+    found = score_one(outcome.item.content, answer, replace(metrics, judge=None))  # the run was stopped before scoring
     return replace(found, note="not judged: the run was stopped" if metrics.judge else "")
 
 
@@ -182,7 +182,7 @@ def _notes(counts: Mapping[str, int], scores: Json | None) -> Iterator[str]:
 
 
 def export(task: Task, outcomes: Sequence[Outcome], found: Report, folder: Path) -> Sequence[File]:
-    """``generations.jsonl``, ``details.json`` and ``report.json``; nothing of a check. Raises RecordError."""
+    """Writes ``generations.jsonl``, ``details.json`` and ``report.json``; nothing for a check. Raises RecordError."""
     if task.context.check:
         return ()
     answers = {one.item.question.question_id: (one.solution or UNSOLVED)["answer"] or "" for one in outcomes}
@@ -195,7 +195,7 @@ def export(task: Task, outcomes: Sequence[Outcome], found: Report, folder: Path)
 
 
 def _details(task: Task, outcome: Outcome) -> dict[str, Any]:
-    """A question's answer, how it came about, and what of the reference it matched."""
+    """A question's answer, the steps to it, and which strings of the reference it matched."""
     metrics, question, solution = task.context.metrics, outcome.item.content, outcome.solution or UNSOLVED
     return {
         "id": question.question_id,
@@ -214,7 +214,7 @@ def published_report(settings: Settings) -> Report:
 
 
 def scores_as_dict(scores: FanOutScores) -> dict[str, Any]:
-    """The means in the shape of the `fanoutqa` package's result, with who lemmatised and what is missing."""
+    """The means in the form of the `fanoutqa` package's result, with the lemmatiser and the missing metrics."""
     return {
         "acc": {"loose": scores.loose, "strict": scores.strict},
         "rouge": None if scores.rouge is None else {kind: asdict(part) for kind, part in scores.rouge.items()},
@@ -229,7 +229,7 @@ def scores_as_dict(scores: FanOutScores) -> dict[str, Any]:
 
 
 def score_as_dict(question: FanOutQuestion, score: QuestionScore) -> dict[str, Any]:
-    """One question's scores, with what of the reference was found."""
+    """One question's scores, with the reference's strings that were found and not found."""
     return {
         "reference": "" if question.answer is None else reference_text(question.answer),
         "acc": score.accuracy,
@@ -245,7 +245,7 @@ def score_as_dict(question: FanOutQuestion, score: QuestionScore) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardRow:
-    """A system in one setting; every figure in [0, 1]. ROUGE is the F1; ``judge`` is GPT-4's."""
+    """A system in one setting. Every figure is in [0, 1]; ROUGE is F1, and ``judge`` is by GPT-4."""
 
     name: str
     citation: str
@@ -267,7 +267,7 @@ class LeaderboardRow:
 
 @cache
 def published() -> tuple[str, tuple[LeaderboardRow, ...]]:
-    """Whose figures these are and when they were read; the rows in the order of the file."""
+    """The source of the published figures with the day when they were read; and the rows in the file's order."""
     origin, *rows = shipped_rows(Path(__file__).with_name("published.jsonl"))
     made = tuple(LeaderboardRow(**row | {"setting": LeaderboardSetting(row["setting"])}) for row in rows)
     return f"{origin['source']}, as read on {origin['read_on']}", made
@@ -282,7 +282,7 @@ def leaderboard(setting: LeaderboardSetting) -> tuple[LeaderboardRow, ...]:
 def beside_published(
     setting: LeaderboardSetting, ours: Sequence[Line] = (), words: str = "", title: str = ""
 ) -> Comparison:
-    """Our lines, then the published ones of this setting; ``words`` stand before the caption."""
+    """Our lines, then the published ones of this setting; ``words`` come before the caption."""
     lines = (
         Line(f"{row.name} ({row.citation})", tuple(map(shown, row.figures)), "published")
         for row in leaderboard(setting)

@@ -1,14 +1,14 @@
-"""FanOutQA's three settings: the question alone, with the pages it needs, or with searches of the model's own.
+"""FanOutQA's three settings: the model gets the question alone, or with the pages it needs, or searches itself.
 
-As in the paper (Zhu et al. 2024) and its published scripts: pages given as evidence fill all of the context but 520
-tokens with fragments that BM25+ ranks for the question; in open book the model writes ``<search>…</search>``, where a
-title brings that page's fragments, as many as fit into half of the context, and other words bring titles that match.
-Different here: every model searches in the text, none calls functions; the question is never dropped when all results
-grow too long, the earliest results are; a question ends after 30 searches instead of ten minutes; tokens are estimated.
+As in the paper (Zhu et al. 2024) and its published scripts, pages given as evidence fill the context except 520 tokens
+with fragments that BM25+ ranks for the question. In open book the model writes ``<search>…</search>``: a title finds
+that page's fragments, as many as fit into half of the context, other words find titles that match. Different here:
+every model searches in its text, none calls functions; if all results together grow too long, the earliest results are
+dropped, never the question; a question ends after 30 searches instead of ten minutes; tokens are estimated.
 
-The prompts' intent is the paper's, in our own words, a file each in ``prompts``. Wikipedia's text, the question and the
-model's own searches stand between tags with a code, a digest of all of them, so that no page can close a tag or give an
-instruction (as in `ragqa.generation.prompts`).
+The prompts ask for the same as the paper's, in our own words; each is a file in ``prompts``. Wikipedia's text, the
+question and the model's own searches are put between tags with a code, a digest of all of them, so that no page can
+close a tag or give an instruction (as in `ragqa.generation.prompts`).
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from ragqa.types.streams import returned
 
 PROMPTS: Final = ("closed_book", "open_book", "evidence_provided", "judge")
 MIN_CONTEXT = 2_048
-DEFAULT_CONTEXT = 128_000  # tokens, of the model that ragqa asks where none is named
+DEFAULT_CONTEXT = 128_000  # tokens, of ragqa's default model
 MAX_ANSWER_TOKENS = 512  # as in the paper
-MAX_SEARCHES = 30  # half of all questions need 6 pages or fewer, 5 of 1,034 more than 30; --searches changes it
+MAX_SEARCHES = 30  # half of all questions need at most 6 pages, 5 of 1,034 more than 30; --searches changes it
 MAX_ATTRIBUTE_CHARS = 200  # of a title or a search above a fragment
 _TAGS = "question|document|fragment|result|search|reference|submission"
 _TAG_LIKE = re.compile(rf"[<＜﹤‹〈](?=[\s/]*(?:{_TAGS}))", re.IGNORECASE)
 _CONTROL_TOKEN = re.compile(r"([<\[](?=\||/?INST\]|</?SYS>>|/?s>|(?:start|end)_of_turn>)|\|(?=>))", re.IGNORECASE)
-_SEARCH = re.compile(r"<search>\s*(.+?)\s*</search>", re.DOTALL)  # at the very beginning, as the paper's parser
+_SEARCH = re.compile(r"<search>\s*(.+?)\s*</search>", re.DOTALL)  # only at the very beginning, as in the paper's parser
 _LEFT_OUT = "Left out: all results together are too long."
 
 Solved = tuple[Answer, tuple[dict[str, Any], ...]]
@@ -69,17 +69,17 @@ class LeaderboardSetting(StrEnum):
     EVIDENCE_PROVIDED = "evidence-provided"
 
 
-Solver: TypeAlias = "ClosedBook | EvidenceProvided | OpenBook"  # one setting, ready to answer; threads share it
+Solver: TypeAlias = "ClosedBook | EvidenceProvided | OpenBook"  # one setting, ready to answer; safe for several threads
 
 
 def generation_for(config: GenerationConfig, max_tokens: int = MAX_ANSWER_TOKENS) -> GenerationConfig:
-    """These settings for a language model that writes at most so many tokens."""
+    """These settings for a language model that writes at most ``max_tokens`` tokens."""
     return replace(config, generator="llm", max_tokens=max_tokens)
 
 
 @dataclass(slots=True)
 class Asking:
-    """One model, asked until it answers one question; counts what all of it costs."""
+    """A model that is asked until it answers one question, with the tokens used so far."""
 
     client: ChatClient
     config: GenerationConfig
@@ -87,7 +87,7 @@ class Asking:
     usage: Usage = field(default_factory=Usage)
 
     def ask(self, code: str, content: str) -> tuple[str, str]:
-        """The reply, and what a reader must know of how it ended. Raises GenerationError as `ChatClient.write`."""
+        """The reply, and a note if it was cut off. Raises GenerationError like `ChatClient.write`."""
         reply = Reply()
         messages = messages_of(self.prompt, code, content)
         returned(self.client.write(messages, reply, seed=self.config.seed))
@@ -100,7 +100,7 @@ class Asking:
         return reply.raw.strip(), reply.broke
 
     def answer(self, setting: LeaderboardSetting, text: str, note: str) -> Answer:
-        """This reply as the answer; an empty one gets a note, and counts 0."""
+        """This reply as the answer; an empty one gets a note."""
         note = note if text else " ".join(("The model wrote no answer.", note)).strip()
         return Answer(
             text=text,
@@ -123,14 +123,17 @@ class ClosedBook:
     config: GenerationConfig
 
     def solve(self, question: FanOutQuestion) -> Solved:
-        """The answer and the steps that led to it. Raises GenerationError, or CorpusError where pages fail."""
+        """The answer and the steps that led to it.
+
+        Raises GenerationError, or CorpusError if the pages' source fails.
+        """
         asking = Asking(self.client, self.config, "closed_book")
         code = code_of([question.question.text])
         text, note = asking.ask(code, frame("question", code, question.question.text))
         return asking.answer(self.setting, text, note), ()
 
     def described(self) -> dict[str, Any]:
-        """What decides an answer besides model and question, for the run's stamp."""
+        """For the run's stamp: what decides an answer besides model and question."""
         return {"prompt": prompt_version("closed_book").version}
 
 
@@ -182,7 +185,7 @@ def framed_fragment(fragment: Fragment, code: str) -> str:
 
 
 def check_context(tokens: int) -> None:
-    """Raises ConfigError where this context leaves no room for fragments."""
+    """Raises ConfigError if this context is too small for fragments."""
     if tokens < MIN_CONTEXT:
         msg = f"the model's context must have at least {MIN_CONTEXT:,} tokens, got {tokens:,}; change --context"
         raise ConfigError(msg)
@@ -197,9 +200,9 @@ class _Result:
 
 @dataclass(frozen=True, slots=True)
 class OpenBook:
-    """The model searches until it answers; what one search finds fills at most half of the context.
+    """The model searches until it answers; the results of one search fill at most half of the context.
 
-    With ``max_searches`` 0 the model does not search: what is found for the question itself fills half the context.
+    With ``max_searches`` 0 the model does not search: the results for the question itself fill half of the context.
     """
 
     setting: ClassVar = LeaderboardSetting.OPEN_BOOK
@@ -238,7 +241,7 @@ class OpenBook:
         }
 
     def _content(self, question: FanOutQuestion, results: Sequence[_Result], left: int) -> tuple[str, str]:
-        """A code and the user's message: the results, the question, how many searches are left."""
+        """The tags' code and the user's message: the results, the question, and how many searches are left."""
         asked = question.question.text
         code = code_of([asked, *(one.text for result in results for one in result.found.fragments)])
         last = f"Searches left: {left}." if left > 0 else "No search is left: write the answer now."
@@ -246,7 +249,7 @@ class OpenBook:
         used = sum(count_tokens(message["content"]) for message in messages_of("open_book", code, "\n\n".join(blocks)))
         room = self.context_tokens - ANSWER_RESERVE - used
         shown: list[str] = []
-        for result in reversed(results):  # the latest first: it is what the model asked for
+        for result in reversed(results):  # the latest first, since the model asked for it
             text = self._shown(result, code)
             if shown and room < count_tokens(text):
                 text = frame("result", code, _LEFT_OUT, search=result.query)
@@ -255,7 +258,7 @@ class OpenBook:
         return code, "\n\n".join([*shown, *blocks])
 
     def _shown(self, result: _Result, code: str) -> str:
-        """What one search found, framed."""
+        """The framed results of one search."""
         found = result.found
         if found.fragments:
             empty = frame("result", code, "", search=result.query)
@@ -278,7 +281,7 @@ def _result(query: str, found: SearchResult) -> _Result:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where text comes from and how much of it fits: pages, or for open-book an index; the model's context."""
+    """The sources of text, which are pages or for open-book an index, and the limits: context and searches."""
 
     normaliser: Normaliser
     pages: PageSource | None = None
@@ -297,7 +300,7 @@ def setting_of(name: str) -> LeaderboardSetting:
 
 
 def solver_for(setting: LeaderboardSetting, client: ChatClient, config: GenerationConfig, sources: Sources) -> Solver:
-    """This setting, ready to answer. Raises ConfigError where its pages are missing or its context is too small."""
+    """This setting, ready to answer. Raises ConfigError if its pages are missing or its context is too small."""
     if setting is LeaderboardSetting.CLOSED_BOOK:
         return ClosedBook(client, config)
     if setting is LeaderboardSetting.EVIDENCE_PROVIDED:
@@ -323,7 +326,7 @@ def _search(sources: Sources) -> PageSearch:
 
 @cache
 def instructions(name: str) -> str:
-    """The prompt of this name, one of `PROMPTS`; a benchmark's wording is not a user's to change."""
+    """The prompt of this name, one of `PROMPTS`; users cannot change a benchmark's wording."""
     return (Path(__file__).parent / "prompts" / f"{name}.txt").read_text(encoding="utf-8").strip()
 
 
@@ -333,23 +336,23 @@ def prompt_version(name: str) -> PromptVersion:
 
 
 def code_of(texts: Iterable[str]) -> str:
-    """The code that tags around these texts carry: none of their authors can know it."""
+    """The code in the tags around these texts, which none of their authors can know."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def frame(name: str, code: str, text: str, **attributes: str) -> str:
-    """The text between tags, what looks like a tag or a control token in it changed just enough not to be one."""
+    """The text between tags; what looks like a tag or a control token in it is changed a little (`defused`)."""
     shown = "".join(f' {key}="{_attribute(value)}"' for key, value in attributes.items())
     return f"<{name}-{code}{shown}>\n{defused(text)}\n</{name}-{code}>"
 
 
 def defused(text: str) -> str:
-    """The text without invisible characters, and without anything that looks like a tag of ours."""
+    """The text without invisible characters, and with what looks like our tags or a control token made harmless."""
     return _CONTROL_TOKEN.sub(r"\1 ", _TAG_LIKE.sub("(", without_invisible(text)))
 
 
 def messages_of(name: str, code: str, content: str) -> list[Message]:
-    """The system message of this prompt for frames of this code, and what is framed as the user's."""
+    """The prompt as the system message, for frames with this code, and ``content`` as the user's message."""
     return [
         {"role": "system", "content": instructions(name).replace("{code}", code)},
         {"role": "user", "content": content},

@@ -1,9 +1,9 @@
-"""What FanOutQA's leaderboard takes: a file of generations per setting and a metadata file, checked and written.
+"""Checks and writes a submission to FanOutQA's leaderboard: a file of generations per setting and a metadata file.
 
 The rules are those of its README and of the script that evaluates submissions (zhudotexe/fanoutqa,
 leaderboard-submissions/hydrate.py): a line is {"id", "answer"}, both texts; metadata has the fields of `FIELDS` and no
-others. Beyond them, what its script would score without a word is refused here: ids it does not know or knows twice,
-more than 1% of the questions without an answer, answers that are documents.
+others. This module also refuses what that script would score silently: unknown or repeated ids, more than 1% of the
+questions without an answer, answers as long as documents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ragqa.evaluation.report import Comparison, Line, Report
 from ragqa.infra.files import write_whole
 
 JUDGED_CHARS = 4_000  # the judge reads no more of an answer
-MAX_ANSWER_CHARS = 20_000  # the longest of the real files has 5,055; above this it is no answer
+MAX_ANSWER_CHARS = 20_000  # the longest in the published files has 5,055; a longer text is no answer
 MAX_MISSING_SHARE = 0.01
 TYPES = ("FOUNDATION", "FINETUNE", "PROMPT", "OTHER")
 GENERATIONS: Mapping[LeaderboardSetting, str] = {
@@ -51,7 +51,7 @@ SHOWN_PROBLEMS: Final = 50  # of one file
 
 @dataclass(frozen=True, slots=True)
 class SubmissionCheck:
-    """What a check found. ``problems`` refuse the file, ``notes`` are for whoever sends it; both may be empty."""
+    """The result of a check. With ``problems`` the file is refused; ``notes`` inform its sender. Both may be empty."""
 
     file: str
     n: int = 0
@@ -64,7 +64,7 @@ class SubmissionCheck:
 
 
 def check_generations(path: Path, known: Collection[str]) -> SubmissionCheck:
-    """A file of generations against the ids of the questions it answers. Raises CorpusError where there is no file."""
+    """Checks a file of generations against the ids of its questions. Raises CorpusError if it cannot be read."""
     problems: list[str] = []
     notes: list[str] = []
     answers: dict[str, int] = {}
@@ -110,7 +110,7 @@ def check_generations(path: Path, known: Collection[str]) -> SubmissionCheck:
 
 
 def read_generations(path: Path) -> dict[str, str]:
-    """The answers by id. Raises CorpusError at the first line that is not one, or an id that stands twice."""
+    """The answers by id. Raises CorpusError at the first line that is no answer or repeats an id."""
     answers: dict[str, str] = {}
     for number, found in _lines(path):
         problem = found if isinstance(found, str) else ""
@@ -123,7 +123,7 @@ def read_generations(path: Path) -> dict[str, str]:
 
 
 def answers_to(questions: Sequence[FanOutQuestion], path: Path) -> dict[str, str]:
-    """The answers of this file, to be scored. Raises CorpusError where none is to one of these questions."""
+    """The answers of this file, to be scored. Raises CorpusError if none answers one of these questions."""
     answers = read_generations(path)
     if answers and not answers.keys() & {question.question_id for question in questions}:
         msg = f"{path.name}: expected answers to these questions, found only others; name the file of theirs"
@@ -132,7 +132,7 @@ def answers_to(questions: Sequence[FanOutQuestion], path: Path) -> dict[str, str
 
 
 def check_metadata(values: object, name: str = "metadata") -> SubmissionCheck:
-    """A metadata object against the leaderboard's fields."""
+    """Checks a metadata object against the leaderboard's fields."""
     if not isinstance(values, dict):
         return SubmissionCheck(
             name, problems=(f"expected an object with the metadata's fields, found {describe(values)}",)
@@ -163,10 +163,10 @@ def write_submission(
     answers: Mapping[LeaderboardSetting, Mapping[str, str]],
     order: Sequence[str],
 ) -> tuple[Path, ...]:
-    """Writes what a pull request to the leaderboard adds, below ``folder``, and gives the files.
+    """Writes the files of a pull request to the leaderboard below ``folder`` and returns them.
 
-    The system's file name is made of ``metadata["name"]``; the names of the files are filled in. Raises CorpusError
-    where metadata or generations break a rule, and then writes nothing.
+    The files are named after ``metadata["name"]``, and their names are filled into the metadata. Raises CorpusError if
+    metadata or generations break a rule, and then writes nothing.
     """
     stem = "".join(c if c.isalnum() or c in ".-_" else "-" for c in str(metadata.get("name", ""))).strip("-.").lower()
     files = {key: f"{stem}.jsonl" if setting in answers else None for setting, key in GENERATIONS.items()}
@@ -199,7 +199,7 @@ def write_submission(
 
 
 def _check_submission(settings: Settings) -> tuple[Report, bool]:
-    """The checks of `SUBMISSION`, and the files written where all are valid and a folder is named."""
+    """The checks of `SUBMISSION`; writes the files if all are valid and a folder is named."""
     given = {setting: settings[setting.replace("-", "_")] for setting in LeaderboardSetting}
     paths = {setting: Path(path) for setting, path in given.items() if path}
     files = {setting: path / "generations.jsonl" if path.is_dir() else path for setting, path in paths.items()}
@@ -237,7 +237,7 @@ SUBMISSION: Final = Command(
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str | tuple[str, str]]]:
-    """(line number, id and answer, or what is wrong with the line)."""
+    """Each line's number with its id and answer, or with what is wrong with it."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -266,7 +266,7 @@ def _line(number: int, line: bytes) -> str | tuple[str, str]:
 
 
 def _missing_problems(n_answered: int, n_known: int, *, broken: bool) -> Iterator[str]:
-    """Nothing where lines are wrong: then their answers are missing for another reason, which is said."""
+    """The problem that too many answers are missing; none if lines are broken, since they explain what is missing."""
     missing = n_known - n_answered
     if missing > MAX_MISSING_SHARE * n_known and not broken:
         yield (

@@ -1,1 +1,1 @@
-"""Follow-up questions with what a rewriting must say: how many are made to stand alone rightly."""
+"""Measures how many follow-up questions are rewritten rightly as questions that stand alone."""

@@ -1,8 +1,8 @@
-"""`ragqa eval follow-ups`: is a follow-up question made to stand alone rightly? Nothing is retrieved or answered.
+"""`ragqa eval follow-ups`: is a follow-up rewritten rightly to stand alone? Nothing is retrieved or answered.
 
-The threads are those of `ragqa.evaluation.benchmarks.expected_facts` (``follow_ups.jsonl``), and so is the rule that
-judges: patterns that a right rewriting has and others that it has not. By rules, or with ``--generator llm`` by the
-language model.
+The threads are those of `ragqa.evaluation.benchmarks.expected_facts` (``follow_ups.jsonl``), as is the judgement, by
+patterns that a right rewriting must or must not have. Questions are rewritten by rules or, with ``--generator llm``, by
+the language model.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PART: Final = replace(
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """The threads of a part. Raises ConfigError."""
+    """Loads the threads of a part. Raises ConfigError."""
     yield "Reading the threads"
     config = config_of(settings, paths).generation
     known = [row for name in (facts.FOLLOW_UPS, facts.FURTHER_FOLLOW_UPS) for row in facts.rows(name)]
@@ -65,18 +65,18 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """The rewriting, by whom, and its note."""
+    """The rewriting, its author, and its note."""
     turn = Turn(item.content["question"], item.content["answer"])
     return asdict(rewrite(item.question.text, [turn], task.context))
 
 
 def score(_: Task, item: Item, solution: Json) -> Json:
-    """Whether it is right."""
+    """Whether the rewriting is right."""
     return {"status": Status.SCORED, "right": facts.is_right_rewriting(solution["rewritten"], item.content)}
 
 
 def row(_: Task, outcome: Outcome) -> Row:
-    """The question before, the follow-up, its rewriting."""
+    """The earlier question, the follow-up, and its rewriting."""
     found, solution, scores = outcome.row(), outcome.solution, outcome.scores
     if solution is None or scores is None:
         return found
@@ -85,7 +85,7 @@ def row(_: Task, outcome: Outcome) -> Row:
 
 
 def figures(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """How many are right, and their share."""
+    """The number of right rewritings, and their share."""
     done = [float(one.right) for one in rows if one.right is not None]
     count = f"{sum(done):.0f} of {len(done)}" if done else "–"
     return (
@@ -95,7 +95,7 @@ def figures(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """Right rewritings by kind, and every one that is not."""
+    """The numbers of right rewritings by kind, and every wrong one."""
     done = [outcome for outcome in outcomes if outcome.scores]
     rows = [row(task, outcome) for outcome in done]
     kinds = [outcome.item.content["kind"] for outcome in done]

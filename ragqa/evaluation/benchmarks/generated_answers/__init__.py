@@ -1,1 +1,1 @@
-"""`ragqa eval answers`: questions through the whole pipeline, each answer scored with RePASs; runs side by side."""
+"""`ragqa eval answers`: answers questions with the whole pipeline, scores answers with RePASs, compares runs."""

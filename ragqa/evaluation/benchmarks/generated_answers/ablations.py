@@ -1,7 +1,7 @@
-"""The ablations of AUEB's paper as lists of variants: what to change, and which published table to read it beside.
+"""The ablations of AUEB's paper as lists of variants, each with its published table.
 
-AUEB = Chasandras et al. 2025. Table 3: the filter's threshold and max drop. Table 4: passages, or obligations alone, or
-obligations with a prompt made for them. Table 7: RePASs after each step of VRR, here with NOC and LOC before it.
+AUEB = Chasandras et al. 2025. Table 3: the filter's threshold and max drop. Table 4: passages, obligations alone, or
+obligations with their own prompt. Table 7: RePASs after each step of VRR, here with NOC and LOC before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AUEB = "Chasandras"
 
 
 class Study(StrEnum):
-    """Which table is made again."""
+    """The table that is reproduced."""
 
     FILTER = "filter"
     OBLIGATION_CONTEXT = "obligation-context"
@@ -34,7 +34,7 @@ class Study(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One run of a study: its folder's name, its settings, and what else is done to the loaded pipeline."""
+    """One run of a study: its folder's name, its settings, and a further change of the loaded pipeline."""
 
     name: str
     config: Config
@@ -42,7 +42,7 @@ class Variant:
 
 
 def variants(study: Study, config: Config) -> tuple[Variant, ...]:
-    """The runs of this study with these settings otherwise. ``config`` names the generator of `Study.FILTER`."""
+    """The runs of this study, based on ``config``, which names the generator for `Study.FILTER`."""
     match study:
         case Study.FILTER:
             pairs = ((0.7, 0.2), (0.75, 0.05), (0.8, 0.05), (0.85, 0.15), (0.9, 0.1))
@@ -65,7 +65,7 @@ def variants(study: Study, config: Config) -> tuple[Variant, ...]:
 
 
 def published_beside(study: Study) -> tuple[PublishedRow, ...]:
-    """What AUEB found, step by step or variant by variant."""
+    """AUEB's published figures by step or variant."""
     table = {Study.FILTER: "3", Study.OBLIGATION_CONTEXT: "4", Study.STEPS: "7"}[study]
     rows = published_rows(table, AUEB)
     if study is Study.STEPS:
@@ -78,7 +78,7 @@ def _with_generator(config: Config, name: str) -> Config:
 
 
 class _PlainObligations(ObligationsGenerator):
-    """The obligations alone, with the prompt that the passages get."""
+    """The obligations alone, with the prompt for passages."""
 
     name = "LLM, from the obligations only, prompt for passages"
     prompt_name = "answer"
@@ -94,11 +94,11 @@ def _with_the_prompt_for_passages(pipeline: Pipeline) -> Pipeline:
 
 
 def step_means(details: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, RePASs, int], ...]:
-    """RePASs after each step of VRR over the questions of a run, in the mode it ran in: (step, means, questions).
+    """RePASs after each step of VRR over a run's questions, in the run's mode: (step, means, number of questions).
 
     ``preprocessing`` is each question's first candidate, ``verify`` the best of them (the first at a tie). A question
-    whose refinement ended before a step keeps the score it had; the last column counts those that did take the step.
-    Questions without a scored candidate are left out.
+    whose refinement ended before a step keeps its last score; the number counts questions that took the step. Questions
+    without a scored candidate are left out.
     """
     paths = [path for detail in details if (path := _path(detail.get("steps", ())))]
     names = dict.fromkeys(name for path in sorted(paths, key=len, reverse=True) for name, _ in path)
@@ -126,7 +126,7 @@ def _path(steps: Sequence[Mapping[str, Any]]) -> list[tuple[str, RePASs]]:
 
 
 def _order(name: str) -> tuple[int, int]:
-    """Where a step stands: removal 1, insertion 1, removal 2 …"""
+    """The sort key of a step: removal 1, insertion 1, removal 2 …"""
     kind, _, number = name.partition(" ")
     if kind in ("preprocessing", "verify"):
         return 0, ("preprocessing", "verify").index(kind)

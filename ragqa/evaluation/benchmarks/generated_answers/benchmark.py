@@ -1,16 +1,16 @@
-"""Answers and RePASs: many questions through the pipeline that the page uses, answered, kept, scored, kept.
+"""Answers many questions with the page's pipeline and scores them with RePASs; each step is stored.
 
 ::
 
     DIR/
-    ├── run.json       which questions, index, settings and models this folder belongs to
-    ├── journal.jsonl  what is done, as soon as it is so
-    ├── answers.json   RIRAG A.6, as the shared task wants it and `ragqa score` reads it
+    ├── run.json       the questions, index, settings and models of this folder
+    ├── journal.jsonl  every step as soon as it is done
+    ├── answers.json   RIRAG A.6, for the shared task and `ragqa score`
     ├── ranking.run    the passages found, as a TREC run
-    ├── details.json   every answer with its values, its sentences and what became of their citations
+    ├── details.json   every answer with its values, its sentences and their citation checks
     └── report.json    means, counts, tokens and seconds
 
-An answer is on disk before it is scored, and so is every completion it is made of.
+An answer is on disk before it is scored, as is every completion that it was made from.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from ragqa.types.scores import Verdict
 
 OUTPUTS: Final = ("answers.json", "ranking.run", "details.json", "report.json")
-PRICE_UNIT: Final = 1_000_000  # tokens that a price is for
+PRICE_UNIT: Final = 1_000_000  # tokens per price
 
 
 def report_of(task: Task, outcomes: Sequence[Outcome], prices: tuple[float, float] | None) -> dict[str, Any]:
-    """Means over the scored answers, counts, tokens, and money where ``prices`` (in, out, per million) are known.
+    """Means over the scored answers, counts, tokens, and the cost if ``prices`` (in, out, per million) are known.
 
-    An answer without a sentence counts as ``empty`` and is in no mean, as the reference script passes over it.
+    An answer without a sentence counts as ``empty`` and is in no mean, as in the reference script.
     """
     usages = [solution["answer"]["usage"] for outcome in outcomes if (solution := outcome.solution) is not None]
     prompt, completion = (sum(usage[f"{kind}_tokens"] for usage in usages) for kind in ("prompt", "completion"))
@@ -93,9 +93,9 @@ def write_outputs(
     report: Mapping[str, Any],
     docids: Mapping[str, str] | None = None,
 ) -> None:
-    """Puts the four files in place, each whole; ``docids`` as in `write_run`.
+    """Writes the four files, each completely or not at all; ``docids`` is as in `write_run`.
 
-    Raises RecordError where the folder cannot be written, CorpusError where a passage has no docid.
+    Raises RecordError if the folder cannot be written, CorpusError if a passage has no docid.
     """
     answers, run, details, summary = (folder / name for name in OUTPUTS)
     with translated(folder):
@@ -209,7 +209,7 @@ OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AnswersContext:
-    """What the run works with. ``prices``: of a million tokens sent and written; ``docids`` by passage id."""
+    """The context of a run. ``prices`` are of a million tokens sent and written; ``docids`` are by passage id."""
 
     pipeline: Pipeline
     gold: Mapping[str, frozenset[str]]
@@ -218,7 +218,7 @@ class AnswersContext:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """The pipeline and the questions. Raises ConfigError where a setting is wrong or the generator writes nothing."""
+    """Loads the pipeline and the questions. Raises ConfigError if a setting is wrong or no generator is set."""
     prices_of(settings)
     config = config_of(settings, paths)
     yield "Loading the index and its models"
@@ -226,7 +226,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def prices_of(settings: Settings) -> tuple[float, float] | None:
-    """Both prices, or None where neither is given. Raises ConfigError where one is missing."""
+    """Both prices, or None if neither is given. Raises ConfigError if only one is given."""
     price_in, price_out = settings["price_in"], settings["price_out"]
     if price_in is None and price_out is None:
         return None
@@ -237,9 +237,9 @@ def prices_of(settings: Settings) -> tuple[float, float] | None:
 
 
 def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
-    """The task of this pipeline; ``variant`` names what its settings do not say.
+    """The task of this pipeline; ``variant`` names changes that are not in its settings.
 
-    Raises ConfigError where the generator writes nothing, CorpusError where a file cannot be read.
+    Raises ConfigError if the generator writes no answers, CorpusError if a file cannot be read.
     """
     if pipeline.generator is None:
         raise ConfigError("the generator must write answers, got 'none'; name another with --generator")
@@ -256,7 +256,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
 
 
 def _gold(questions: Path, pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
-    """The ids of passages or documents that would be right, by question; none where the file does not say."""
+    """The ids of gold passages or documents by question; empty if the file has no gold."""
     try:
         found, _ = load_gold(questions, pipeline.index.passages)
     except CorpusError:
@@ -265,17 +265,17 @@ def _gold(questions: Path, pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """The answer with what it was written from."""
+    """The answer with the passages that it was written from."""
     return asdict(answered(task.context.pipeline, item.question))
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """Every measure of the answer and each of its sentences; empty where it has none."""
+    """Every measure of the answer and of its sentences; status ``empty`` if it has no sentence."""
     return scores_of(task.context.pipeline, item.question, ReceivedAnswer.of(solution))
 
 
 def row(task: Task, outcome: Outcome) -> Row:
-    """The question with its answer, passages and values; right where RePASs finds nothing amiss."""
+    """The question with its answer, passages and values; right if RePASs finds no problem."""
     question = outcome.item.question
     wanted = task.context.gold.get(question.question_id, frozenset())
     found = replace(outcome.row(), right=False, gold=tuple(sorted(wanted)))
@@ -308,7 +308,7 @@ def _sentence(entry: Mapping[str, Any]) -> CheckedSentence:
 
 
 def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """The means over the scored answers; after the first the tokens and what they cost, where a server was asked."""
+    """The means over the scored answers; if a server was used, tokens and their cost come second."""
     of_all = means(one.values for one in rows if one.sentences)
     found = [Figure(label, shown(of_all[key]), words) for key, label, words in _FIGURES]
     sent, written = (sum(one.values.get(column.key) or 0 for one in rows) for column in TOKENS)
@@ -322,7 +322,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """The run beside published figures, every measure of it, and the data of ``report.json``."""
+    """The run compared with published figures, every measure of it, and the data of ``report.json``."""
     data = report_of(task, outcomes, task.context.prices)
     failed = data["counts"]["failed"]
     notes = (f"{failed:,} questions got no answer or no score; run it again to try them once more.",) if failed else ()
@@ -331,7 +331,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def export(task: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) -> Sequence[File]:
-    """The four files. Raises RecordError, CorpusError where a passage has no docid."""
+    """Writes the four files. Raises RecordError, and CorpusError if a passage has no docid."""
     write_outputs(folder, task, outcomes, made.data, task.context.docids)
     return (
         File("Answers (RIRAG A.6 JSON)", OUTPUTS[0]),
@@ -342,7 +342,7 @@ def export(task: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) 
 
 
 def published(_: Settings) -> Report:
-    """What other people's systems got, before anything has run here."""
+    """Published figures of other systems, shown before any run."""
     return Report(comparisons=(published_comparison(published_rows("5"), caption=SCALE),))
 
 

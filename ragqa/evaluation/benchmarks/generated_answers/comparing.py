@@ -1,6 +1,6 @@
-"""Runs of `ragqa eval answers` side by side: means, paired differences on the questions they share, published figures.
+"""Compares runs of `ragqa eval answers`: means, paired differences on shared questions, published figures.
 
-The published rows are in ``published.jsonl``: other models on other retrievers, none computed here. RePASs depends on
+The published rows in ``published.jsonl`` are of other models and retrievers; none was computed here. RePASs depends on
 the retriever, the language model and the scoring models; figures from the embedded ones are not on their scale.
 """
 
@@ -32,7 +32,7 @@ _AGAIN = "run `ragqa eval answers --out {folder}` to its end first, or name anot
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A finished run: its values by (question id, question) for what was scored, and how much was not."""
+    """A finished run: the values of scored answers by (question id, question), and the number of unscored ones."""
 
     name: str
     values: Mapping[tuple[str, str], Values]
@@ -42,7 +42,7 @@ class LoadedRun:
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """A run against the baseline in one measure over ``n`` questions; p adjusted for all of the table (Holm)."""
+    """A run against the baseline in one measure over ``n`` questions; p adjusted for the whole table (Holm)."""
 
     name: str
     measure: str
@@ -53,7 +53,7 @@ class AnswerComparison:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """A row of a table: RePASs and its parts in [0, 1], None where the table does not give them."""
+    """A row of a table: RePASs and its parts in [0, 1], None if the table does not give them."""
 
     source: str
     table: str
@@ -70,7 +70,7 @@ class PublishedRow:
 
 
 def load_run(folder: Path) -> LoadedRun:
-    """The run in this folder, named by it. Raises RecordError where it is unfinished, damaged, or none at all."""
+    """The run in this folder, with the folder's name. Raises RecordError if it is unfinished, damaged or missing."""
     file = folder / DETAILS
     again = _AGAIN.format(folder=folder)
     if not file.is_file():
@@ -88,13 +88,13 @@ def load_run(folder: Path) -> LoadedRun:
 
 
 def _checked(values: Mapping[str, Any]) -> Values:
-    """The measures of one answer. Raises TypeError or KeyError where one is missing or no number."""
+    """The measures of one answer. Raises TypeError or KeyError if one is missing or not a number."""
     values = {**dict.fromkeys(LATER), **values}
     return {m.key: None if values[m.key] is None else float(values[m.key]) for m in MEASURES}
 
 
 def shared_questions(runs: Sequence[LoadedRun]) -> tuple[tuple[str, str], ...]:
-    """The questions that every run scored, in the order of the first. Raises ConfigError where there is none."""
+    """The questions that every run scored, in the order of the first. Raises ConfigError if there are none."""
     if not runs:
         raise ConfigError("expected at least one folder of a finished run, found none; name one or more")
     shared = [key for key in runs[0].values if all(key in run.values for run in runs[1:])]
@@ -108,9 +108,9 @@ def shared_questions(runs: Sequence[LoadedRun]) -> tuple[tuple[str, str], ...]:
 def compare_runs(
     runs: Sequence[LoadedRun], baseline: int = 0, seed: int = 0
 ) -> tuple[tuple[dict[str, float | None], ...], tuple[AnswerComparison, ...]]:
-    """The means of each run over the questions all of them scored, and every other run against ``runs[baseline]``.
+    """The means of each run over the shared questions, and every other run against ``runs[baseline]``.
 
-    Tested are the measures of `TESTED`, each over the shared questions where both runs have it.
+    The measures in `TESTED` are tested, each over the shared questions for which both runs have it.
     """
     keys = shared_questions(runs)
     base = runs[baseline]
@@ -173,7 +173,7 @@ def _differences(baseline: str, comparisons: Sequence[AnswerComparison]) -> Comp
 
 
 def run_tables(report: Mapping[str, Any]) -> tuple[Comparison, ...]:
-    """One run, by its ``report.json``: in both modes beside what was published, and every measure of it."""
+    """One run, from its ``report.json``: both modes compared with published figures, and every measure."""
     counts, tokens, money, of_run = (report[name] for name in ("counts", "tokens", "money", "means"))
     generator = report["run"]["settings"]["generation"]["generator"]
     ours = [
@@ -205,13 +205,13 @@ def run_tables(report: Mapping[str, Any]) -> tuple[Comparison, ...]:
 
 @cache
 def published_rows(table: str = "", source: str = "") -> tuple[PublishedRow, ...]:
-    """The published rows in their tables' order: all, or those of one table or whose source begins so."""
+    """The published rows in their tables' order: all, or those of one table or with this prefix of the source."""
     rows = (PublishedRow(**row) for row in shipped_rows(Path(__file__).with_name("published.jsonl")))
     return tuple(row for row in rows if row.table == (table or row.table) and row.source.startswith(source))
 
 
 def published_comparison(rows: Sequence[PublishedRow], ours: Sequence[Line] = (), caption: str = "") -> Comparison:
-    """What others published, below our own lines."""
+    """Published figures, below our own lines."""
     theirs = tuple(
         Line(
             row.name,

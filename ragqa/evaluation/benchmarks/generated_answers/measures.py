@@ -1,4 +1,4 @@
-"""What is measured of one answer, and over many. Pure: an answer and its scores in, numbers out."""
+"""The measures of one answer, and their means over many. Pure: an answer and its scores in, numbers out."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MEASURES: tuple[Column, ...] = (
     Column("script_entailment", "E, script mode"),
     Column("script_contradiction", "C, script mode"),
     Column("script_obligation_coverage", "OC, script mode"),
-    Column("relevance", "relevance"),  # does it answer what was asked, `ragqa.generation.relevance`
+    Column("relevance", "relevance"),  # whether it answers the question, `ragqa.generation.relevance`
     Column("copied", "copied"),  # share of words in verbatim runs, `ragqa.scoring.repass.attribution`
     Column("lix", "LIX", 1),
     Column("words", "words", 0),
     Column("sentences", "sentences", 1),
     Column("supported", "supported"),  # share of sentences with E at the verdict threshold or above
-    Column("citations_kept", "citations kept"),  # share of sentences whose citations stand as written
+    Column("citations_kept", "citations kept"),  # share of sentences whose written citations are confirmed
     Column("seconds", "seconds", 2),
     Column("prompt_tokens", "tokens in", 0),
     Column("completion_tokens", "tokens out", 0),
@@ -44,9 +44,9 @@ MEASURES: tuple[Column, ...] = (
 def measure(
     answer: Answer, passages: Sequence[Passage], scored: Scored, seconds: Mapping[str, float], usage: Usage
 ) -> dict[str, float | None]:
-    """The value of every measure; None where it does not exist (readability and shares of an answer without sentences).
+    """The value of every measure; None if it is undefined (readability and shares without sentences).
 
-    ``seconds`` are those of each stage, ``usage`` what the server counted.
+    ``seconds`` are those of each stage, ``usage`` the server's token counts.
     """
     sentences = [sentence.text for sentence in answer.sentences]
     checks = scored.paper.citations
@@ -70,9 +70,10 @@ def measure(
 def lix(sentences: Sequence[str]) -> float | None:
     """LIX of these sentences: below 30 a child's book, 40 to 50 a newspaper, above 60 law; None without words.
 
-    ``words / sentences + 100 * long words / words``, long being seven letters or more (Björnsson 1968). A word is made
-    of letters: rule numbers and amounts are none. Chosen because it counts letters and words only: Flesch and its kin
-    count syllables, which the package estimates by rules that give "the" none, and they were made for English alone.
+    ``words / sentences + 100 * long words / words``, where long means seven letters or more (Björnsson 1968). Words
+    consist of letters, so rule numbers and amounts do not count. LIX was chosen because it only counts letters and
+    words. Flesch and similar measures count syllables, which the package estimates by rules that give "the" none, and
+    they are for English only.
     """
     lines = [" ".join(words) for sentence in sentences if (words := _WORD.findall(sentence))]
     if not lines:
@@ -83,7 +84,7 @@ def lix(sentences: Sequence[str]) -> float | None:
 
 
 def sentence_rows(scored: Scored) -> list[dict[str, Any]]:
-    """For each answer sentence, in mode ``paper``: its text, verdict, E, C, and what became of its citations."""
+    """For each answer sentence, in mode ``paper``: its text, verdict, E, C, and its citation check."""
     return [
         {
             "text": score.sentence.text,
@@ -97,7 +98,7 @@ def sentence_rows(scored: Scored) -> list[dict[str, Any]]:
 
 
 def means(rows: Iterable[Values]) -> dict[str, float | None]:
-    """The mean of every measure over the answers that have it; None where none has."""
+    """The mean of every measure over the answers that have it; None if none has."""
     all_rows = list(rows)
     found = {m.key: [value for row in all_rows if (value := row.get(m.key)) is not None] for m in MEASURES}
     return {key: fmean(values) if values else None for key, values in found.items()}

@@ -1,4 +1,4 @@
-"""A question through the pipeline until it is answered; an answer through the scorer; the seconds of each."""
+"""Runs a question through the pipeline until it is answered, and an answer through the scorer, with their seconds."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _STAGES: Final[Mapping[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReceivedAnswer:
-    """An answer as it was received, with what it was written from.
+    """An answer as received, with the passages that it was written from.
 
-    ``ranking`` holds (passage id, relevance), best first; ``seconds`` are those of each stage; ``steps`` the scores
-    that a generator gave its own versions, in the configured mode.
+    ``ranking`` holds (passage id, relevance), best first; ``seconds`` are those of each stage; ``steps`` are a
+    generator's scores of its own versions, in the configured mode.
     """
 
     answer: Answer
@@ -48,12 +48,12 @@ class ReceivedAnswer:
 
     @classmethod
     def of(cls, solution: Json) -> ReceivedAnswer:
-        """As it was before it became JSON."""
+        """The object from its JSON form."""
         found: ReceivedAnswer = _adapter().validate_python(solution)
         return found
 
     def hits(self, gold: Collection[str] = ()) -> tuple[Hit, ...]:
-        """The passages it was written from, for a row; ``gold`` are ids of passages or documents."""
+        """The passages that it was written from, for a row; ``gold`` are ids of passages or documents."""
         relevance = dict(self.ranking)
         return tuple(
             Hit(
@@ -72,10 +72,10 @@ def _adapter() -> TypeAdapter[ReceivedAnswer]:
 
 
 def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:
-    """The question through the pipeline, which is left when the answer is there. Raises GenerationError."""
+    """Runs the question through the pipeline until the answer is there. Raises GenerationError."""
     seconds: dict[str, float] = {}
     selection, steps = Selection((), ()), []
-    spent, resumed = 0.0, time.perf_counter()  # what is done between two events is not counted
+    spent, resumed = 0.0, time.perf_counter()  # the caller's work between two events is not counted
     with closing(pipeline.run(question)) as events:  # type: ignore[type-var]
         for event in events:
             spent += time.perf_counter() - resumed
@@ -110,7 +110,7 @@ def _ranking(selection: Selection) -> tuple[tuple[str, float], ...]:
 
 
 def _step(event: Event) -> list[dict[str, Any]]:
-    """A version that VRR scored, as (step, E, C, OC) in the configured mode; nothing of another event."""
+    """A version that VRR scored, as (step, E, C, OC) in the configured mode; empty for other events."""
     match event:
         case CandidateScored(number, repass):
             name = f"candidate {number}"

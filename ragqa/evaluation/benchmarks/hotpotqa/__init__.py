@@ -1,1 +1,1 @@
-"""Questions that two documents answer together: are both found?"""
+"""Measures whether both documents are found for questions that need two."""

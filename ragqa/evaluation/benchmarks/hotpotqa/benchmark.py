@@ -24,13 +24,13 @@ COLUMNS: Final = tuple(Column(f"both@{k}", f"both@{k}", 0) for k in CUTOFFS)
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """As retrieval's, with the columns of this benchmark."""
+    """Loads as the retrieval benchmark does, with the columns of this one."""
     task = yield from RETRIEVAL.load(settings, paths)
     return replace(task, columns=COLUMNS)
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """As retrieval's, and for each configuration whether both documents are among the first k."""
+    """The retrieval benchmark's scores, and for each configuration whether both documents are among the first k."""
     scores = RETRIEVAL.score(task, item, solution)
     both = {
         name: {f"both@{k}": float(values[f"R@{k}"] == 1) for k in CUTOFFS} for name, values in scores["values"].items()
@@ -39,7 +39,7 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 
 def row(task: Task, outcome: Outcome) -> Row:
-    """The question; right where both documents are among the first ten."""
+    """The question; right if both documents are among the first ten."""
     found, scores = RETRIEVAL.row(task, outcome), outcome.scores
     return replace(found, values=scores["both"][task.context.shown] if scores else {})
 
@@ -58,7 +58,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """Retrieval's report without what was published of ObliQA, and the table of "both" before it."""
+    """The table of "both", followed by the retrieval benchmark's report."""
     found = RETRIEVAL.report(task, outcomes)
     done = [outcome.scores["both"] for outcome in outcomes if outcome.scores]
     means = {
@@ -83,7 +83,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def n_questions(path: Path) -> int:
-    """How many questions with gold documents the file holds. Raises CorpusError."""
+    """The number of questions with gold documents in the file. Raises CorpusError."""
     return len(load_paragraph_questions(path))
 
 

@@ -1,4 +1,4 @@
-"""PandaChat-RAG with an index of ours, or other people's submission files: is the document among the first sources?"""
+"""PandaChat-RAG on one of ragqa's indexes, or submission files of others: is the document among the first sources?"""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ from ragqa.settings.config import FusionConfig, RetrievalConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 
-MAX_CHUNK_TOKENS: Final = 128  # words here; the benchmark's splitter counts 2.6 tokens (cl100k_base) to one of these
-_WARM_UP: Final = "ogrevanje"  # ranked once before the first question: loading lazily is no question's time
+MAX_CHUNK_TOKENS: Final = 128  # our tokens are words; the benchmark counts cl100k_base tokens, 2.6 to a word
+_WARM_UP: Final = "ogrevanje"  # ranked once before the first question, so that no question's time includes lazy loading
 
 Ranker = Callable[[str], Ranking]
 
@@ -62,7 +62,7 @@ Ranker = Callable[[str], Ranking]
 def ranker_of(retrievers: Sequence[Retriever], retrieval: RetrievalConfig, fusion: FusionConfig) -> Ranker:
     """From a question's text to the fused ranking of its chunks, as the pipeline makes it before filtering.
 
-    A retriever of weight 0, whose ranking would only be shown, is not asked, unless another one rescores what it finds.
+    A retriever of weight 0, whose ranking would only be shown, is not asked, unless another one rescores its hits.
     """
     weighted = tuple(retriever for retriever in retrievers if fusion.weights.get(retriever.name, 0) > 0)
     asked = retrievers if any(isinstance(retriever, Rescorer) for retriever in weighted) else weighted
@@ -70,7 +70,7 @@ def ranker_of(retrievers: Sequence[Retriever], retrieval: RetrievalConfig, fusio
 
 
 def warmed(ranker: Ranker) -> Ranker:
-    """The ranker, which ranks something else before its first question."""
+    """The ranker, which ranks another text once before its first question."""
     cold, lock = [_WARM_UP], threading.Lock()
 
     def ranked(question: str) -> Ranking:
@@ -85,7 +85,7 @@ def warmed(ranker: Ranker) -> Ranker:
 def check_index(index: Index, data: Path) -> None:
     """Raises ConfigError unless this index is one of the data set's ``text_without_Q`` in chunks of 128 tokens at most.
 
-    Raises CorpusError where ``data`` cannot be read.
+    Raises CorpusError if ``data`` cannot be read.
     """
     manifest = index.manifest
     again = f"build one with `ragqa index build NAME --source {data}`, or name another with --index"
@@ -103,7 +103,7 @@ def check_index(index: Index, data: Path) -> None:
 
 
 def fits(data: Path, index: Index) -> bool:
-    """Whether `check_index` takes it."""
+    """Whether `check_index` accepts this index."""
     try:
         check_index(index, data)
     except ConfigError:
@@ -111,14 +111,15 @@ def fits(data: Path, index: Index) -> bool:
     return True
 
 
-NAME: Final = "pandachat"  # also of the index that is built where there is none
-N_SOURCES: Final = 5  # chunks kept of a question, as most published submissions have
+NAME: Final = "pandachat"  # also the name of the index that is built if there is none
+N_SOURCES: Final = 5  # chunks kept for each question, as in most published submissions
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What was loaded: the data set with its items as they are, other people's submissions by the name of their file,
-    the ranker where questions are asked here, and the name that this system has in its submission.
+    """What was loaded: the data set with its items unchanged, and other people's submissions by file name.
+
+    If questions are asked here, also the ranker and the name of this system in its submission.
     """
 
     data: Path
@@ -136,7 +137,7 @@ class _Context:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """The data set, the submissions, and the index with its models unless only submissions are counted.
+    """Loads the data set, the submissions, and the index with its models unless only submissions are evaluated.
 
     Raises CorpusError, ConfigError, IndexingError, ModelError.
     """
@@ -169,7 +170,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def _stamp(index: Index, context: _Context, retrieval: RetrievalConfig, fusion: FusionConfig) -> dict[str, Any]:
-    """What a run is known by: the questions, the index and all that decides a ranking; not how many are asked."""
+    """What identifies a run: the questions, the index and all that decides a ranking, but not how many are asked."""
     decided = {"retrieval": asdict(retrieval), "fusion": asdict(fusion), "sources": context.n_sources}
     return stamp_of(context.data, index, **decided) | {"input_sha256": digest({"items": context.items})}
 
@@ -184,7 +185,7 @@ def solve(task: Task, item: Item) -> Json:
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """The place of the first chunk of the question's document, from 1; None where none of it was found."""
+    """The rank of the first chunk of the question's document, from 1; None if no chunk of it was found."""
     del task
     (document,) = item.content.gold_documents
     places = (place for place, (_, found, _) in enumerate(solution["hits"], start=1) if found == document)
@@ -192,7 +193,7 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 
 def row(task: Task, outcome: Outcome) -> Row:
-    """One question: right where its document is among the first two sources."""
+    """One question: right if its document is among the first two sources."""
     solution, scores, found = outcome.solution, outcome.scores, outcome.row()
     (document,) = outcome.item.content.gold_documents
     if solution is None or scores is None:
@@ -211,7 +212,7 @@ def row(task: Task, outcome: Outcome) -> Row:
 
 
 def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """How many are right at each k, the largest first, and the median time."""
+    """How many questions are right at each k, the largest k first, and the median time."""
     measured = [one.values for one in rows if one.values]
     if not measured:
         return ()
@@ -226,7 +227,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """The systems beside the published ones."""
+    """The systems compared with the published ones."""
     context, found = task.context, _retrieved(outcomes)
     systems, n_asked, n_all = _systems(context, found), _n_asked(task, found), len(context.questions)
     notes = []
@@ -250,7 +251,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> tuple[File, ...]:
-    """The submission, what is right in it and in those of others, the benchmark's results, the report."""
+    """The submission, each submission marked with what is right, the benchmark's results, and the report."""
     context, found = task.context, _retrieved(outcomes)
     submissions, files = dict(context.files), []
     if found:

@@ -1,9 +1,9 @@
-"""PandaChat-RAG's systems side by side, ours and the published ones, and the benchmark's own list and table of results.
+"""PandaChat-RAG's systems compared, ours and the published ones, and the benchmark's own list and table of results.
 
 `published.jsonl` holds the rows that the benchmark published.
 
-Its script appends to ``results.json`` whatever was there before, so that evaluating twice doubles a row; here a row
-takes the place of the one with its scenario, system and k.
+The benchmark's script only appends to ``results.json``, so that evaluating twice doubles a row; here a row replaces the
+one with the same scenario, system and k.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ RESULTS, TABLE = "results.json", f"results-{SCENARIO}.md"
 
 @dataclass(frozen=True, slots=True)
 class DocumentHits:
-    """What a run found for one question: its number in the file, from 1, its document, that of each chunk, best first.
+    """What a run found for one question: the document of each chunk, best first.
 
-    ``seconds`` include encoding.
+    ``number`` counts from 1 in the file, ``document`` is the right one, and ``seconds`` include encoding.
     """
 
     number: int
@@ -59,9 +59,9 @@ class DocumentHits:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One system: its row at each k, the questions it has wrong there, and where they were counted.
+    """One system: its row at each k, the questions it has wrong at that k, and where they were counted.
 
-    ``origin`` is `RUN` or the name of a submission file. The median milliseconds of a question are known of a run only.
+    ``origin`` is `RUN` or the name of a submission file. Only a run has the median milliseconds of a question.
     """
 
     name: str
@@ -86,7 +86,7 @@ class SystemLine:
 
 
 def system_of_run(found: Sequence[DocumentHits], name: str, ks: Sequence[int]) -> System:
-    """The figures of at least one question of a run, at each k."""
+    """The figures of a run at each k; ``found`` must have at least one question."""
     wrong = {k: tuple(one.text for one in found if not is_right(one.document, one.sources, k)) for k in ks}
     seconds = mean_seconds(found)
     rows = tuple(PandachatRow(name, k, seconds, len(found) - len(wrong[k]), len(found)) for k in ks)
@@ -108,7 +108,7 @@ def system_of_file(
 
 
 def compared(systems: Sequence[System]) -> tuple[SystemLine, ...]:
-    """These systems among the published ones, the best at 2 first, equal ones in order, those counted here before."""
+    """These systems and the published ones, the best at k = 2 first; of equal ones those counted here come first."""
     by_name = {row.system: row for row in published()}
     lines = [SystemLine(one.name, one.origin, one.rows, by_name.get(one.name), one.rows[0].seconds) for one in systems]
     counted = {one.name for one in systems}
@@ -124,7 +124,7 @@ def _percent(line: SystemLine) -> float:
 
 
 def comparison_of(systems: Sequence[System], ks: Sequence[int], n_asked: int, n_all: int) -> Comparison:
-    """The systems and the published ones as a table."""
+    """A table of these systems and the published ones."""
     lines = []
     for line in compared(systems):
         counted = (*(f"{_words(row)} ({row.percent:.1f}%)" for row in line.rows), *("" for _ in ks[len(line.rows) :]))
@@ -173,10 +173,10 @@ def write_report(
     submissions: Mapping[str, Submission],
     ks: Sequence[int],
 ) -> None:
-    """``report.json``, each submission (by its file's name) with what is right in it, and the benchmark's results.
+    """Writes ``report.json``, each submission (by file name) marked with what is right, and the benchmark's results.
 
-    The results, list and table, take rows only where all questions were asked. Raises RecordError where the folder
-    cannot be written, CorpusError where its ``results.json`` is something else.
+    The results, list and table, get rows only if all questions were asked. Raises RecordError if the folder cannot be
+    written, CorpusError if its ``results.json`` is something else.
     """
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -196,13 +196,13 @@ def published() -> tuple[PandachatRow, ...]:
 
 @cache
 def published_source() -> str:
-    """Where they were read."""
+    """Where the published rows were read."""
     source: str = shipped_rows(PUBLISHED)[0]["source"]
     return source
 
 
 def merge_rows(before: Iterable[Mapping[str, Any]], new: Iterable[PandachatRow]) -> list[dict[str, Any]]:
-    """``before`` with each new row in the place of the one with its scenario, system and k, else at the end.
+    """``before`` with each new row in place of the one with the same scenario, system and k, else at the end.
 
     Rows are as in ``results.json``. Of several in ``before`` that share these three, the last counts.
     """
@@ -213,10 +213,10 @@ def merge_rows(before: Iterable[Mapping[str, Any]], new: Iterable[PandachatRow])
 
 
 def write_results(folder: Path, new: Sequence[PandachatRow]) -> tuple[Path, Path]:
-    """Puts the rows into the folder's ``results.json`` and makes its table anew; gives both files.
+    """Puts the rows into the folder's ``results.json`` and rewrites its table; returns both files.
 
-    A ``results.json`` that is there, the benchmark's own or of an earlier run, keeps its other rows; without one the
-    published rows come first. Raises CorpusError where it is no list of rows.
+    An existing ``results.json``, the benchmark's own or of an earlier run, keeps its other rows; without one the
+    published rows come first. Raises CorpusError if it is no list of rows.
     """
     file, table = folder / RESULTS, folder / TABLE
     theirs = [row.as_json() for row in published()]

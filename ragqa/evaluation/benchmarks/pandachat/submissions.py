@@ -5,9 +5,9 @@
     {"eval_scenario": "aqa-sl", "system": NAME, "time_per_question": SECONDS,
      "df": [{every column of the data set's item, "sources": [DOCUMENT, ...]}, ...]}
 
-``sources`` holds one entry a retrieved chunk, best first: the document it lies in. A document may stand there several
-times. As in `TajaKuzman/pandachat-rag-benchmark, evaluate.py`, a question is right at k where its document is among the
-first k entries, duplicates counted, however few entries there are; a system's figure is the number of right questions.
+``sources`` holds one entry for each retrieved chunk, best first: the chunk's document. A document may occur several
+times. As in `TajaKuzman/pandachat-rag-benchmark, evaluate.py`, a question is right at k if its document is among the
+first k entries, duplicates counted, even if there are fewer than k; a system's figure is the number of right questions.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from ragqa.infra.files import write_whole
 
 SCENARIO: Final = "aqa-sl"  # attributed question answering, Slovenian: the benchmark's one scenario so far
 N_QUESTIONS: Final = 206
-RESULT_KEY: Final = ("eval_scenario", "system", "evaluated-top-k")  # of a row of ``results.json``, with three figures:
+RESULT_KEY: Final = ("eval_scenario", "system", "evaluated-top-k")  # identifies a row of ``results.json``; its figures:
 SECONDS_EACH, N_RIGHT, PERCENT = "time_per_question (s)", "correct_retrieval_count", "correct_retrieval_per"
 ROWS, SOURCES, SECONDS = "df", "sources", "time_per_question"
 TEXTS: Final = ("answer", "text", "text_without_Q")
 MARK: Final = "multi_questions_doc"  # "x" or nothing: NaN in the data set, null in submissions
-MAX_LITERAL_CHARS: Final = 100_000  # of sources written as a string; five take 120
+MAX_LITERAL_CHARS: Final = 100_000  # of sources written as a string; five sources take 120
 _AGAIN = "correct the file and try again"
 
 
 @dataclass(frozen=True, slots=True)
 class PandachatRow:
-    """How many of ``n_questions`` a system got right among its first ``top_k`` sources.
+    """How many of ``n_questions`` a system got right with its first ``top_k`` sources.
 
-    ``seconds`` are the mean of a question; None where the submission does not say.
+    ``seconds`` is the mean of a question; None if the submission does not say.
     """
 
     system: str
@@ -52,11 +52,11 @@ class PandachatRow:
 
     @property
     def percent(self) -> float:
-        """Right ones of all, in [0, 100]; 0 of no question."""
+        """The right ones among all, in [0, 100]; 0 if there is no question."""
         return self.n_right / self.n_questions * 100 if self.n_questions else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """The row under the names of the benchmark's ``results.json``."""
+        """The row with the names of the benchmark's ``results.json``."""
         return {
             "eval_scenario": SCENARIO,
             "system": self.system,
@@ -71,8 +71,8 @@ class PandachatRow:
 class Submission:
     """A checked submission: for each row its question, its document and the documents of its chunks, best first.
 
-    ``seconds`` are the mean of a question, None where the file has null or NaN for them. ``payload`` is the file's
-    object as it was read.
+    ``seconds`` is the mean of a question, None if the file has null or NaN. ``payload`` is the file's object as it was
+    read.
     """
 
     system: str
@@ -91,9 +91,9 @@ def is_right(document: str, sources: Sequence[str], k: int) -> bool:
 def evaluate_submission(
     submission: Submission, k: int, questions: Sequence[DocumentQuestion]
 ) -> tuple[PandachatRow, tuple[str, ...]]:
-    """The submission's row of the results at ``k`` over these questions, and which of them it has wrong, in order.
+    """The submission's result at ``k`` over these questions, and which of them it has wrong, in order.
 
-    ``questions`` must be among those it was checked against. Raises ConfigError for k below 1.
+    ``questions`` must be among those that the submission was checked against. Raises ConfigError for k below 1.
     """
     sources = {query: found for query, _, found in submission.rows}
     wrong = tuple(
@@ -108,9 +108,9 @@ def evaluate_submission(
 def read_submission(path: Path, questions: Sequence[DocumentQuestion], limit: int | None = None) -> Submission:
     """The submission in this file, checked against the questions of the data set.
 
-    It must hold a row for each question, or for each of the first ``limit``, in any order, and none besides. ``NaN``
-    is read; ``sources`` may be a list or, as pandas writes one into a CSV file, its text. Raises CorpusError that says
-    which row has what wrong.
+    It must hold one row for each question, or at least for each of the first ``limit``, in any order, and no row for
+    any other text. ``NaN`` is read; ``sources`` may be a list or, as pandas writes one into a CSV file, its text.
+    Raises CorpusError that names the row and what is wrong with it.
     """
     name = path.name
     if not path.is_file():
@@ -132,7 +132,7 @@ def read_submission(path: Path, questions: Sequence[DocumentQuestion], limit: in
 
 
 def _gold(questions: Iterable[DocumentQuestion]) -> dict[str, str]:
-    """The document of each question. Raises CorpusError where one stands twice: its row could not be told."""
+    """The document of each question. Raises CorpusError if a question occurs twice: its row would be ambiguous."""
     gold: dict[str, str] = {}
     for asked in questions:
         (document,) = asked.gold_documents
@@ -179,7 +179,7 @@ def _sources(row: JsonItem) -> tuple[str, ...]:
 
 
 def _literal(text: str) -> object:
-    """The Python list or tuple that ``text`` writes out; None where it writes none."""
+    """The Python value that ``text`` writes out; None if it cannot be read."""
     if len(text) > MAX_LITERAL_CHARS:
         return None
     try:
@@ -189,7 +189,7 @@ def _literal(text: str) -> object:
 
 
 def _seconds(top: JsonItem) -> float | None:
-    """The seconds of a question; None for null and NaN, which pandas writes for what nobody measured."""
+    """The seconds of a question; None for null and NaN, which pandas writes for a missing figure."""
     value = top.values.get(SECONDS)
     if SECONDS in top and (value is None or _is_nan(value)):
         return None
@@ -216,7 +216,7 @@ def _check_count(name: str, found: Sequence[str], wanted: Sequence[str], limit: 
 def submission_of(
     system: str, seconds: float, items: Sequence[Mapping[str, Any]], gold: Sequence[tuple[str, str, tuple[str, ...]]]
 ) -> Submission:
-    """The submission of a run: ``items`` of the data set as they are, for each its question, document and sources."""
+    """The submission of a run: the data set's ``items``, and in ``gold`` the question, document and sources of each."""
     sources = [found for _, _, found in gold]
     return Submission(system, seconds, tuple(gold), submission_json(system, seconds, items, sources))
 
@@ -224,7 +224,7 @@ def submission_of(
 def submission_json(
     system: str, seconds: float, items: Sequence[Mapping[str, Any]], sources: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
-    """The submission as an object for JSON: the data set's ``items`` as they are, each with its sources.
+    """The submission as an object for JSON: the data set's ``items`` unchanged, each with its sources.
 
     ``NaN`` becomes null, as in the benchmark's own submissions.
     """
@@ -233,20 +233,21 @@ def submission_json(
 
 
 def submission_file_name(system: str) -> str:
-    """The file's name: the benchmark's script evaluates every ``submission_*.json`` without ``results`` in its name."""
+    """The file's name, which the benchmark's script accepts: ``submission_*.json`` without ``results`` in it."""
     stem = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "-" for c in system).strip("-.") or "system"
     return f"submission_{stem.replace('results', 'result-s')}.json"
 
 
 def write_submission(path: Path, submission: Mapping[str, Any]) -> None:
-    """Puts the file in place in one step, as the benchmark writes its own: ASCII, two blanks a level."""
+    """Writes the file in one step, in the benchmark's format: ASCII, two blanks a level."""
     write_whole(path, [json.dumps(submission, indent=2, allow_nan=False)])
 
 
 def annotated(submission: Submission, ks: Iterable[int]) -> dict[str, Any]:
-    """The submission with what its evaluation adds to each row, as in the benchmark's ``FILE_results.json``.
+    """The submission with its evaluation added to each row, as in the benchmark's ``FILE_results.json``.
 
-    ``sources-eval-K`` parts the first K sources into right and wrong ones, ``sources-correct-context-K`` is yes or no.
+    ``sources-eval-K`` divides the first K sources into right and wrong ones, ``sources-correct-context-K`` is yes or
+    no.
     """
     rows = [_without_nan(row) for row in submission.payload[ROWS]]
     for k in ks:

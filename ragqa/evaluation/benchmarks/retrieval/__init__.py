@@ -1,1 +1,1 @@
-"""Questions whose answering passages are known: what retrieval finds of them, ranking by ranking and fused."""
+"""Measures retrieval on questions with known gold passages, for each ranking and for the fused one."""

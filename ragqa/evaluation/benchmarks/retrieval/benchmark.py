@@ -39,7 +39,7 @@ EXPLAINED: Final = {
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """Index, retrievers and gold. Raises ConfigError, CorpusError, IndexingError, ModelError."""
+    """Loads index, retrievers and gold. Raises ConfigError, CorpusError, IndexingError, ModelError."""
     yield "Loading the index and its models (once)"
     config, questions = Config.from_env(), Path(settings["questions"])
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
@@ -50,7 +50,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     index, retrievers, _ = retrievers_of(asked, paths, every=True)
     presets = [fitting(one, index) for one in given]
     gold, unit = load_gold(questions, index.passages)
-    measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises where there is no gold
+    measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises if there is no gold
     ranker = Ranker(index, retrievers, deep, ranking_cache(paths.home / FILE))
     names = [retriever.name for retriever in ranker.retrievers]
     setups, baseline = setups_of(settings, names, presets, config)
@@ -74,14 +74,14 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """Every retriever's ranking, as deep as the deepest configuration needs it, and the seconds of each."""
+    """Every retriever's ranking, as deep as any configuration needs it, with its seconds."""
     loaded: RetrievalContext = task.context
     ranked = loaded.ranker.rank(item.question.text)
     return {"rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings], "seconds": dict(ranked.seconds)}
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """Each configuration's measures; what a reranker said and a fan-out found, so that neither is done again."""
+    """Each configuration's measures, with reranker scores and fan-out results, so that neither is repeated."""
     loaded: RetrievalContext = task.context
     notes: dict[str, Any] = {}
     found = rankings_of(task, item, solution, notes)
@@ -130,7 +130,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """Every configuration beside the baseline, then beside what others published."""
+    """Every configuration compared with the baseline, then with published figures."""
     done = [outcome for outcome in outcomes if outcome.scores is not None]
     ids = ids_of_questions([outcome.item.content for outcome in done])
     notes = () if len(set(ids)) == len(ids) else ("Question ids repeat, so no TREC run was written.",)
@@ -141,7 +141,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> Sequence[File]:
-    """TREC runs, every question's values, the report."""
+    """Writes TREC runs, every question's values, and the report."""
     loaded: RetrievalContext = task.context
     done = [outcome for outcome in outcomes if outcome.scores is not None]
     rows = [rankings_of(task, one.item, one.solution or {}, dict((one.scores or {})["notes"])) for one in done]
@@ -160,7 +160,7 @@ def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
 
 
 def n_with_gold(path: Path) -> int:
-    """How many questions with gold the file holds. Raises CorpusError."""
+    """The number of questions with gold in the file. Raises CorpusError."""
     return len(questions_with_gold(path))
 
 

@@ -1,4 +1,4 @@
-"""Where retrieval is strong and weak: by number of gold passages, type of question, document; pairs. Pure."""
+"""Breaks retrieval down by number of gold passages, type of question and document, and by pairs. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ragqa.corpus.questions import GoldQuestion
 from ragqa.evaluation.report import Comparison, Line
 from ragqa.evaluation.significance import paired_test
 
-CANDIDATES: Final = 200  # passages that are handed on at most
-FIRST: Final = 10  # that count as found
-SHOWN_DOCUMENTS: Final = 8  # those of most questions; the report's JSON has all
+CANDIDATES: Final = 200  # passages that later stages can choose from, at most
+FIRST: Final = 10  # ranks that count as found
+SHOWN_DOCUMENTS: Final = 8  # with most questions; the report's JSON has all
 
 Ranks = Mapping[str, int]  # of the gold passages that were found, from 1
 _WHETHER: Final = re.compile(
@@ -25,7 +25,7 @@ _SAME: Final = {"whom": "who", "whose": "who"}
 
 
 def ranks_of(gold: frozenset[str], found: Sequence[str]) -> dict[str, int]:
-    """The rank, from 1, of each gold id where it first stands among ``found``; of missing ones none."""
+    """The first rank, from 1, of each gold id in ``found``; missing ids are left out."""
     ranks: dict[str, int] = {}
     for rank, name in enumerate(found, start=1):
         if name in gold:
@@ -34,7 +34,7 @@ def ranks_of(gold: frozenset[str], found: Sequence[str]) -> dict[str, int]:
 
 
 def question_type(text: str) -> str:
-    """What a question asks by its words: "whether", "what", "how", …, "other"."""
+    """The type of a question by its words: "whether", "what", "how", …, "other"."""
     sentences = [one.strip() for one in re.split(r"(?<=[.?!])\s+", text) if one.strip()]
     asked = next((one for one in sentences if one.endswith("?")), text).lstrip("- ")
     if _WHETHER.match(asked):
@@ -45,10 +45,10 @@ def question_type(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairFigures:
-    """Of cross-reference questions, in [0, 1]: how many have both passages among the first ten, one, neither.
+    """Shares of cross-reference questions, in [0, 1], with both, one or neither passage among the first ten.
 
-    ``reciprocal_rank`` is the mean of 1 / rank of the passage of the pair that comes later, 0 where one is missing.
-    ``recall`` is the share of the pairs' passages among the first ten.
+    ``reciprocal_rank`` is the mean of 1 / rank of the lower-ranked passage of the pair, 0 if one is missing. ``recall``
+    is the share of the pairs' passages among the first ten.
     """
 
     both: float
@@ -60,17 +60,17 @@ class PairFigures:
 
 
 def both_found(pair: Sequence[str], ranks: Ranks) -> float:
-    """1 where both passages are among the first ten, else 0."""
+    """1 if both passages are among the first ten, else 0."""
     return float(all(ranks.get(name, FIRST + 1) <= FIRST for name in pair))
 
 
 def pair_reciprocal_rank(pair: Sequence[str], ranks: Ranks) -> float:
-    """1 / rank of the later one of the pair; 0 where one was not found."""
+    """1 / rank of the lower-ranked passage of the pair; 0 if one was not found."""
     return 1 / max(ranks[name] for name in pair) if all(name in ranks for name in pair) else 0.0
 
 
 def pair_figures(pairs: Sequence[Sequence[str]], ranks: Sequence[Ranks]) -> PairFigures:
-    """Over at least one pair of (the passage that cites, the one it cites), with the ranks that each question has."""
+    """The figures over at least one pair (citing passage, cited passage), with the ranks of each question."""
     seen = [
         tuple(found.get(name, FIRST + 1) <= FIRST for name in pair) for pair, found in zip(pairs, ranks, strict=True)
     ]
@@ -86,7 +86,7 @@ def pair_figures(pairs: Sequence[Sequence[str]], ranks: Sequence[Ranks]) -> Pair
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """The questions of one group: how many, R@10, and the share of gold among at most 200 candidates, in [0, 1]."""
+    """The questions of one group: their number, R@10, and the share of gold among at most 200 candidates, in [0, 1]."""
 
     n_questions: int
     recall: float
@@ -94,7 +94,7 @@ class GroupFigures:
 
 
 def groups_of(gold: Sequence[GoldQuestion], *, documents: bool) -> dict[str, list[int]]:
-    """The places of the questions in each group, by its name: number of gold passages, type, kind, document."""
+    """The positions of the questions in each named group: by number of gold passages, type, kind and document."""
     n_gold: dict[str, list[int]] = {}
     types: dict[str, list[int]] = {}
     files: dict[str, list[int]] = {}
@@ -114,7 +114,7 @@ def groups_of(gold: Sequence[GoldQuestion], *, documents: bool) -> dict[str, lis
 
 
 def group_figures(gold: Sequence[GoldQuestion], ranks: Sequence[Ranks], places: Sequence[int]) -> GroupFigures:
-    """Of the questions at these places, at least one."""
+    """The figures of the questions at these positions, at least one."""
     shares = [
         [sum(rank <= depth for rank in ranks[n].values()) / len(gold[n].gold) for n in places]
         for depth in (FIRST, CANDIDATES)
@@ -140,8 +140,8 @@ def breakdown(
     table = Comparison(
         ("questions", f"R@{FIRST}", f"among {CANDIDATES}"),
         tuple(lines),
-        f"among {CANDIDATES}: share of the gold among the first {CANDIDATES}, which is all that what comes after can "
-        "choose from." + (f" {len(rare)} more documents are in the report's JSON." if rare else ""),
+        f"among {CANDIDATES}: share of the gold among the first {CANDIDATES}, from which later stages can "
+        "choose." + (f" {len(rare)} more documents are in the report's JSON." if rare else ""),
         f"{shown}: by gold passages, type of question and document",
         "questions",
     )
@@ -151,7 +151,7 @@ def breakdown(
 def pairs_beside(
     gold: Sequence[GoldQuestion], ranks: Mapping[str, Sequence[Ranks]], baseline: str
 ) -> tuple[Comparison, dict[str, Any]] | None:
-    """Cross-reference questions under every configuration, as a table and as JSON; None where there is no such one."""
+    """Cross-reference questions under every configuration, as a table and as JSON; None if there are none."""
     places = [n for n, one in enumerate(gold) if one.pair]
     if not places:
         return None

@@ -1,4 +1,4 @@
-"""Named configurations side by side on questions with gold passages: measures, significance, files."""
+"""Compares named configurations on questions with gold passages: measures, significance, files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPORT: Final = "report.json"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One configuration: its rankings and the value of each measure, one per question in their order."""
+    """One configuration: its rankings and the values of each measure, one per question in order."""
 
     name: str
     rankings: Rankings
@@ -32,7 +32,7 @@ class Result:
 
     @property
     def means(self) -> dict[str, float]:
-        """Each measure over all questions, in [0, 1]."""
+        """The mean of each measure over all questions, in [0, 1]."""
         return means(self.values)
 
 
@@ -58,17 +58,16 @@ class MeasurePair:
 
 
 def ids_of(ranking: Ranking, unit: GoldUnit) -> list[str]:
-    """What the hits are counted as, best first: passages, or the documents they lie in."""
+    """The ids of the hits as they are counted, best first: of passages, or of their documents."""
     return [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
 
 
 def measured(name: str, questions: Sequence[GoldQuestion], rankings: Rankings, unit: GoldUnit = "passage") -> Result:
-    """These rankings, one per question in their order, as a configuration of this name.
+    """These rankings, one per question in order, as a configuration of this name.
 
     Gold is keyed on (DocumentID, PassageID); of duplicates the first counts, as in the official relevance file. A gold
-    passage that is not in the index counts as missed. Where ``unit`` is ``"document"`` gold are documents, and a
-    ranking of passages counts as one of documents, each where its first passage stands. Raises CorpusError for a
-    question without gold.
+    passage that is not in the index counts as missed. If ``unit`` is ``"document"``, gold are documents, and each
+    document has the rank of its first passage. Raises CorpusError for a question without gold.
     """
     found = [ids_of(ranking, unit) for ranking in rankings]
     return Result(name, rankings, measure_run([gold.gold for gold in questions], found, MEASURES))
@@ -85,8 +84,10 @@ def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Me
 
 
 def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[MeasurePair, ...]:
-    """Recall at 2, 5 and 10, the mean over the questions of the share of their gold that was found, and ``all gold``,
-    the share of questions with every gold passage among the first so many: the stricter "both" of two-hop questions.
+    """Compares recall and ``all gold`` at 2, 5 and 10.
+
+    Recall is the mean share of a question's gold that was found. ``all gold`` is the share of questions with every gold
+    passage up to that rank, which is the stricter "both" for two-hop questions.
     """
     pairs: list[tuple[str, list[float], list[float]]] = []
     for cutoff in CUTOFFS:
@@ -107,10 +108,10 @@ def write_outputs(
     report: Mapping[str, Any],
     docids: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """A TREC run and each question's values per configuration, and the report; gives the names of the files.
+    """Writes a TREC run and each question's values per configuration, and the report; returns the files' names.
 
-    A TREC run names questions by their ids: where an id stands twice, none is written. ``docids`` as in `write_run`.
-    Raises RecordError where the folder cannot be written, CorpusError where a passage has no docid.
+    A TREC run names questions by their ids, so none is written if an id repeats. ``docids`` is as in `write_run`.
+    Raises RecordError if the folder cannot be written, CorpusError if a passage has no docid.
     """
     ids = ids_of_questions(gold)
     names = []
@@ -137,10 +138,10 @@ def write_outputs(
 
 
 def ids_of_questions(gold: Sequence[GoldQuestion]) -> list[str]:
-    """The questions' ids; the place in the file, from 1, of one that has none."""
+    """The questions' ids, or the place in the file, from 1, if a question has none."""
     return [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
 
 
 def stem_of(name: str) -> str:
-    """What the files of a configuration are called: letters and digits, the rest as dashes."""
+    """The stem of a configuration's file names: letters and digits, with dashes for the rest."""
     return "".join(c if c.isalnum() else "-" for c in name).strip("-")

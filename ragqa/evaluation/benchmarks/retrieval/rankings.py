@@ -1,7 +1,7 @@
-"""What an index's retrievers, and a reranker, give for a question: computed once, then cached under RAGQA_HOME.
+"""Rankings by an index's retrievers, and reranker scores, computed once per question and cached under RAGQA_HOME.
 
-The benchmark, tuning and training all rank here, question by question. Scores are in single precision whether they come
-from the cache or not, so that both ways measure the same.
+The benchmark, tuning and training all use it. Scores are in single precision, from the cache or not, so that both
+measure the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Packed = Mapping[str, Any]  # a ranking as JSON: positions in the index and scor
 
 MAX_RANKINGS: Final = 200_000  # of 100 hits each: 160 MB
 FILE: Final = "rankings.sqlite3"
-FOLLOWED: Final = RetrievalConfig().top_k  # hits of each ranking that a follower sees, however deep they are ranked
+FOLLOWED: Final = RetrievalConfig().top_k  # hits of each ranking that a follower sees, whatever the depth
 _HIT: Final = np.dtype([("position", "<i4"), ("score", "<f4")])
 Hits = Sequence[tuple[int, float]]  # position in the index and score, best first
 RankingCache = DiskCache[Hits]
@@ -48,7 +48,7 @@ def _row_of(hits: Hits) -> tuple[bytes]:
 
 
 def _hits_of(row: tuple[object, ...]) -> Hits | None:
-    """The hits in this row; None where a bit of it was altered, or something else wrote it."""
+    """The hits in this row; None if it is damaged or was written by something else."""
     (stored,) = row
     if not isinstance(stored, bytes) or zlib.crc32(stored[4:]).to_bytes(4, "little") != stored[:4]:
         return None
@@ -71,38 +71,38 @@ _FORMAT: Final[CacheFormat[Hits]] = CacheFormat(
 
 
 def ranking_cache(file: Path, most: int = MAX_RANKINGS) -> RankingCache:
-    """Hits by what decides them. It is only a help: what cannot be read is absent, what cannot be written is left."""
+    """The cache of hits. Entries that cannot be read count as missing, and failed writes are ignored."""
     return DiskCache(file, _FORMAT, most)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRankings:
-    """The rankings of one question, one a retriever in their order; seconds by retriever, None where cached."""
+    """The rankings of one question, one per retriever in order; seconds by retriever, None if cached."""
 
     rankings: Rankings
     seconds: Mapping[str, float | None]
 
 
 class Ranker:
-    """The retrievers of one index behind a cache. Holds no state of a question; threads may share it."""
+    """The retrievers of one index with a cache. Holds no state of a question; threads may share it."""
 
     def __init__(
         self, index: Index, retrievers: Sequence[Retriever], config: Config, cache: RankingCache | None = None
     ) -> None:
-        """``config`` says how deep rankings are and which BM25 library ranks; nothing is loaded here."""
+        """``config`` gives the depth of rankings and the BM25 library; nothing is loaded here."""
         self.index, self.retrievers, self.top_k, self._cache = index, tuple(retrievers), config.retrieval.top_k, cache
         self._identities = {one.name: identity_of(one, index, config) for one in retrievers}
         self._fingerprint = "\n".join(entry.sha256 for entry in index.manifest.files)
-        self._positions: dict[str, int] = {}  # of the passages met so far: an index looks each up on disk
+        self._positions: dict[str, int] = {}  # of passages found so far, because an index looks each up on disk
 
     def without(self, names: Collection[str]) -> Ranker:
-        """The same without the retrievers of these names; what follows or rescores sees nothing of them."""
+        """A copy without the retrievers of these names, which followers and rescorers do not see either."""
         found = copy(self)
         found.retrievers = tuple(one for one in self.retrievers if one.name not in names)
         return found
 
     def rank(self, question: str) -> QuestionRankings:
-        """One ranking per retriever; a `Rescorer` scores what the others found, where there are others."""
+        """One ranking per retriever; a `Rescorer` scores the others' candidates, if there are other retrievers."""
         found: dict[str, Ranking] = {}
         seconds: dict[str, float | None] = {}
         rescorers = [one for one in self.retrievers if isinstance(one, Rescorer)]
@@ -132,9 +132,9 @@ class Ranker:
     def read_again(
         self, reranker: Reranker, question: str, fused: Ranking, depth: int
     ) -> tuple[dict[str, float], float | None]:
-        """The reranker's raw scores of the best ``depth`` by passage id, and its seconds, None where cached."""
+        """The reranker's raw scores of the best ``depth`` by passage id, and its seconds, None if cached."""
         read: list[list[Any]] = [[hit.passage.passage_id] for hit in fused.hits[:depth]]
-        if not isinstance(reranker, TextReranker):  # may read every hit's part of the ranking
+        if not isinstance(reranker, TextReranker):  # may read the parts of every hit's score
             parts = [[part.raw or 0.0 for part in hit.parts] for hit in fused.hits]
             read = [[hit.passage.passage_id, hit.score, *own] for hit, own in zip(fused.hits, parts, strict=True)]
         identity = json.dumps(["reranker", asdict(reranker.info), depth, read], sort_keys=True)
@@ -151,7 +151,7 @@ class Ranker:
         return single, seconds
 
     def packed(self, ranking: Ranking) -> dict[str, Any]:
-        """The ranking as JSON, passages as their positions in the index."""
+        """The ranking as JSON, with positions in the index for passages."""
         return {
             "retriever": ranking.retriever,
             "finds": ranking.finds,
@@ -176,7 +176,7 @@ class Ranker:
         ranking = retriever.retrieve(question, self.top_k)
         seconds = time.perf_counter() - began
         ranking = rounded(ranking)
-        if self._cache and ranking.finds and ranking.bounds is None:  # the rest is not in a row of the cache
+        if self._cache and ranking.finds and ranking.bounds is None:  # a cache row has no field for these two
             pairs = [(self._position(hit.passage.passage_id), hit.score) for hit in ranking.hits]
             self._cache.add({key: pairs})
         return ranking, seconds
@@ -201,8 +201,9 @@ def open_ranker(config: Config, paths: Paths) -> Ranker:
 def rank_all(
     ranker: Ranker, questions: Sequence[GoldQuestion]
 ) -> Stream[int, None, tuple[list[Rankings], dict[str, float | None]]]:
-    """Yields the number of questions done; returns ``columns[r][q]``, retriever r's ranking of question q, and each
-    retriever's median milliseconds over the questions that it had to rank, None where it ranked none.
+    """Yields the number of questions done; returns ``columns[r][q]``, retriever r's ranking of question q.
+
+    It also returns each retriever's median milliseconds over the questions that were not cached, None if all were.
     """
     rows = []
     for done, gold in enumerate(questions, start=1):
@@ -216,7 +217,7 @@ def rank_all(
 def reread_all(
     ranker: Ranker, reranker: Reranker, questions: Sequence[GoldQuestion], rankings: Rankings, depth: int
 ) -> Stream[int, None, tuple[tuple[Mapping[str, float], ...], float | None]]:
-    """Likewise a reranker's scores of the best ``depth`` of each ranking, one per question, and its median."""
+    """As `rank_all`, but returns a reranker's scores of the best ``depth`` of each ranking, and its median."""
     rows = []
     for done, (gold, ranking) in enumerate(zip(questions, rankings, strict=True), start=1):
         rows.append(ranker.read_again(reranker, gold.question.text, ranking, depth))
@@ -225,13 +226,13 @@ def reread_all(
 
 
 def median_ms(seconds: Sequence[float | None]) -> float | None:
-    """The median of those that are known, in milliseconds; None where none is."""
+    """The median of the known values, in milliseconds; None if there are none."""
     known = [value for value in seconds if value is not None]
     return 1000 * median(known) if known else None
 
 
 def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
-    """The retriever's name with the library that ranks, or the model that encodes."""
+    """The retriever's name with its ranking library, or with its encoder's fingerprint."""
     if retriever.name == "bm25":
         return f"bm25, {config.retrieval.bm25_backend}"
     further = {ranking.name: ranking.fingerprint for ranking in index.manifest.rankings}
@@ -239,9 +240,9 @@ def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
 
 
 def cut(rankings: Rankings, depth: int) -> Rankings:
-    """The rankings as retrievers asked for ``depth`` passages would give them, out of longer ones.
+    """Cuts longer rankings to those that retrievers would return for ``depth`` passages.
 
-    Of a ranking that finds nothing by itself, what the others still find is left.
+    A ranking that finds nothing by itself keeps the passages that the others still find.
     """
     short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
     found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
@@ -258,13 +259,13 @@ def cut_columns(columns: Sequence[Rankings], depth: int) -> list[Rankings]:
 
 
 def rounded(ranking: Ranking) -> Ranking:
-    """The ranking with scores in single precision, which may change the order of hits that differ by less."""
+    """The ranking with scores in single precision, which may change the order of nearly equal hits."""
     hits = [replace(hit, score=float(np.float32(hit.score))) for hit in ranking.hits]
     return Ranking.of(ranking.retriever, hits, finds=ranking.finds, bounds=ranking.bounds)
 
 
 def unpacked(entry: Packed, index: Index) -> Ranking:
-    """The ranking that `Ranker.packed` made this of."""
+    """The ranking from the result of `Ranker.packed`."""
     pairs = zip(entry["positions"], entry["scores"], strict=True)
     hits = [ScoredPassage(index.passages[position], score) for position, score in pairs]
     bounds = None if entry["bounds"] is None else (entry["bounds"][0], entry["bounds"][1])

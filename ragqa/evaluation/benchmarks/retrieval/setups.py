@@ -1,4 +1,4 @@
-"""What is measured: each ranking alone, fusions, and what reranking and fan-out make of one of them."""
+"""The configurations to measure: each ranking alone, fusions, and reranking and fan-out of one of them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ragqa.settings.config import Config, FilteringConfig, FusionConfig, Reranki
 from ragqa.settings.presets import Preset
 from ragqa.types import Ranking
 
-FUSED: Final = "fused"  # the default fusion among the configurations
-BEFORE: Final = ", before reranking"  # after the name of a preset that reranks: its fused ranking
+FUSED: Final = "fused"  # name of the default fusion
+BEFORE: Final = ", before reranking"  # suffix for the fused ranking of a preset that reranks
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One configuration: a ranking alone, or a fusion at its depth, which may be reranked with a weight or fanned out.
 
-    ``reranking`` and ``fan_out`` work on the configuration called ``base``.
+    ``reranking`` and ``fan_out`` start from the configuration called ``base``.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalContext:
-    """What the functions below work with. ``shown`` is the configuration whose values a row has."""
+    """The context of a run. ``shown`` is the configuration whose values are in rows."""
 
     index: Index
     ranker: Ranker
@@ -58,9 +58,9 @@ class RetrievalContext:
 
 
 def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], only: str = "") -> dict[str, Ranking]:
-    """The ranking of each configuration by its name, or of ``only`` that one and its base.
+    """The ranking of each configuration by name, or only those of ``only`` and its base.
 
-    ``notes`` hold what is slow, or are filled with it.
+    ``notes`` holds the results of slow steps; missing ones are computed and added.
     """
     loaded: RetrievalContext = task.context
     deep = tuple(unpacked(entry, loaded.index) for entry in solution["rankings"])
@@ -116,7 +116,7 @@ def _search(loaded: RetrievalContext, question: str, setup: Setup) -> Ranking:
 def setups_of(
     settings: Settings, names: Sequence[str], presets: Sequence[Preset], config: Config
 ) -> tuple[tuple[Setup, ...], str]:
-    """Each ranking alone, the default fusion, each preset's, and what reranking and fan-out make of the baseline."""
+    """Each ranking alone, the default fusion, each preset, and reranking and fan-out of the baseline."""
     top_k = config.retrieval.top_k
     setups = [Setup(name, None, top_k) for name in names]
     setups.append(Setup(FUSED, replace(FusionConfig(), weights=own_weights(FusionConfig().weights, names)), top_k))
@@ -142,7 +142,7 @@ def setups_of(
 
 
 def _check_baseline(baseline: str, measured: Sequence[str], reranks: Sequence[str], *, further: bool) -> None:
-    """Raises ConfigError, before a reranker is asked, unless there is this ranking and it can be worked on further."""
+    """Raises ConfigError, before a reranker is loaded, unless this baseline exists and can be used."""
     if further and baseline in reranks:
         raise ConfigError(
             f"--baseline {baseline!r} is reranked already, and --reranker and --fan-out start from a fused ranking; "
@@ -154,7 +154,7 @@ def _check_baseline(baseline: str, measured: Sequence[str], reranks: Sequence[st
 
 
 def fitting(preset: Preset, index: Index) -> Preset:
-    """The preset under the names of this index's rankings. Raises ConfigError where the index lacks one."""
+    """The preset with the names of this index's rankings. Raises ConfigError if the index lacks one."""
     manifest = index.manifest
     fusion = fitting_fusion(preset.fusion, manifest.retrievers, manifest.encoder, manifest.name)
     return replace(preset, fusion=fusion)

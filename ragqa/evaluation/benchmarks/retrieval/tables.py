@@ -1,4 +1,4 @@
-"""A measured retrieval as a report: configurations side by side, fan-out beside single shot, published figures."""
+"""Reports measured retrieval: configurations, fan-out against single shot, and published figures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SHOWN: Final[Mapping[GoldUnit, tuple[str, ...]]] = {
     "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100"),
     "document": ("Success@1", "Success@2", "R@2", "R@5", "R@10", "AP@10"),
 }
-OBLIQA_TEST: Final = (2_786, 40)  # its questions and documents, which the published rows were measured on
+OBLIQA_TEST: Final = (2_786, 40)  # its numbers of questions and documents, on which published rows were measured
 
 
 def report_of(task: Task, done: Sequence[Outcome]) -> Report:
-    """The tables and their figures as JSON, of the questions that are done."""
+    """The tables, and their figures as JSON, for the finished questions."""
     loaded: RetrievalContext = task.context
     results = results_of(loaded, done)
     differences = compare(results, loaded.baseline) if done else ()
@@ -59,7 +59,7 @@ def report_of(task: Task, done: Sequence[Outcome]) -> Report:
 
 
 def _broken_down(loaded: RetrievalContext, done: Sequence[Outcome], data: dict[str, Any]) -> list[Comparison]:
-    """Pairs, and groups of questions; ``data`` is filled with their figures."""
+    """The tables of pairs and of groups of questions; adds their figures to ``data``."""
     gold = [outcome.item.content for outcome in done]
     ranks = {setup.name: [(outcome.scores or {})["ranks"][setup.name] for outcome in done] for setup in loaded.setups}
     tables = []
@@ -80,7 +80,7 @@ def results_of(loaded: RetrievalContext, outcomes: Sequence[Outcome]) -> list[Re
 
 
 def _milliseconds(loaded: RetrievalContext, outcomes: Sequence[Outcome]) -> dict[str, float | None]:
-    """The median of a question: of a ranking alone, of all of them for a fusion, else of what is done on top of it."""
+    """Median milliseconds per question: of a ranking alone, of all rankings for a fusion, else of the added step."""
     spent: dict[str, list[float | None]] = {setup.name: [] for setup in loaded.setups}
     for outcome in outcomes:
         solution, notes = outcome.solution or {}, (outcome.scores or {})["notes"]
@@ -143,7 +143,7 @@ def _fan_out_table(setup: Setup, pairs: Sequence[Any], asked: float, spent: floa
 
 
 def published_table(results: Sequence[Result], name: str) -> Comparison:
-    """The configuration of this name beside what papers print of ObliQA's test questions."""
+    """The configuration of this name compared with published figures for ObliQA's test questions."""
     ours = [
         Line(result.name, (f"{result.means['R@10']:.3f}", f"{result.means['AP@10']:.3f}"), "this run", True)
         for result in results
@@ -167,6 +167,6 @@ def published_rows() -> list[dict[str, Any]]:
 
 
 def seconds_of(solution: Json) -> float | None:
-    """Of all retrievers together; None where one of them was cached."""
+    """The seconds of all retrievers together; None if one of them was cached."""
     seconds = list(solution["seconds"].values())
     return None if None in seconds else sum(seconds)

@@ -1,1 +1,1 @@
-"""How often verdicts are wrong on a corpus: probes made of its own sentences, whose right verdict is known."""
+"""Measures how often verdicts are wrong on a corpus, by probes made of its own sentences."""

@@ -1,9 +1,9 @@
 """`ragqa eval verdicts`: how often verdicts are wrong on this corpus, by kind of probe.
 
-Probes are made of the corpus itself (`probes`, `edits`) or written by hand (`labelled`). Solving a probe finds its ten
-passages, scoring it asks three judges (`judging`): with other rules the same folder is scored again, and the pairs
-that are remembered make that quick. What a probe's label rests on, and where it may be wrong: a withheld sentence may
-be said in other words elsewhere, and a value edited in a multi-valued statement need not contradict.
+Probes are made from the corpus (`probes`, `edits`) or written by hand (`labelled`). Solving a probe retrieves its ten
+passages; scoring it asks three judges (`judging`). After a change of the rules the same folder is scored again, which
+is fast with the pair cache. A probe's label may be wrong: a withheld sentence may be stated elsewhere in other words,
+and an edited value in a statement with several values need not contradict.
 """
 
 from __future__ import annotations
@@ -78,19 +78,22 @@ OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VerdictsContext:
-    """What the run works with; ``client`` is there where sentences are re-worded."""
+    """The context of a run; ``client`` is set if sentences are re-worded."""
 
     pipeline: Pipeline
     client: ChatClient | None
 
 
 def lacks(settings: Settings) -> str:
-    """What is missing, in words."""
+    """The missing settings, in words; "" if there are none."""
     return NO_LLM if settings["reword"] and not has_llm() else ""
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """The pipeline and the probes. Raises ConfigError where there is no probe, or no language model that is needed."""
+    """Loads the pipeline and the probes.
+
+    Raises ConfigError without probes, or without a language model if one is needed.
+    """
     if lacks(settings):
         raise ConfigError(NO_LLM)
     config = replace(config_of(settings, paths), index=settings["index"])
@@ -136,7 +139,7 @@ def _probes(pipeline: Pipeline, settings: Settings) -> list[Probe]:
 
 
 def solve(task: Task, item: Item) -> Json:
-    """The text that is judged and the ids of its passages; for an edit that a passage states, that passage."""
+    """The text to judge and the ids of its passages; for an edit that a passage states, the id of that passage."""
     loaded: VerdictsContext = task.context
     probe: Probe = item.content
     if probe.given:
@@ -167,7 +170,7 @@ def _passages(loaded: VerdictsContext, ids: Sequence[str]) -> list[Passage]:
 
 
 def score(task: Task, item: Item, solution: Json) -> Json:
-    """What each judge says; skipped where a passage states the edited sentence, or nothing was retrieved."""
+    """Each judge's verdict; skipped if a passage states the edited sentence or nothing was retrieved."""
     if "stated" in solution:
         return {"status": Status.SKIPPED, "note": f"{solution['stated']} says this word for word, so it is no error"}
     if not solution["passages"]:
@@ -178,7 +181,7 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 
 def row(task: Task, outcome: Outcome) -> Row:
-    """The probe with its passages, what was changed, what was expected, and what each judge says."""
+    """The probe with its passages, the change, the expected verdict, and each judge's verdict."""
     probe: Probe = outcome.item.content
     solution, scores = outcome.solution or {}, outcome.scores or {}
     found = replace(outcome.row(), gold=probe.own)
@@ -224,7 +227,7 @@ def figures(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
-    """The confusion tables of the three judges, the same as JSON, and every probe that the verdicts get wrong."""
+    """The confusion matrices of the three judges, also as JSON, and every probe that the verdicts get wrong."""
     found, wrong = [], []
     for outcome in outcomes:
         scores = outcome.scores or {}
@@ -262,7 +265,7 @@ def _wrong(outcome: Outcome, scores: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def published(_: Settings) -> Report:
-    """How often verdicts are wrong on claims that the verifier has not seen, by kind, as the shipped file has it."""
+    """The bundled error rates of verdicts on claims that the verifier was not trained on, by kind."""
     rates = json.loads(RATES.read_text(encoding="utf-8"))
     said = ("supported", "contradicted", "unsupported")
     rows = {f"all {label}": rates["counts"].get(label, {}) for label in said} | rates["kinds"]

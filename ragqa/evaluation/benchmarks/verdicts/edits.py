@@ -1,9 +1,9 @@
-"""Sentences with one thing changed so that they contradict what they were, by kind of change. Pure.
+"""Edits sentences so that they contradict the original, by kind of change. Pure.
 
-Every maker takes a sentence and chance, and gives the edit, or None where it finds nothing that it can change safely:
-in a relative clause or under an "only" another word need not contradict, a changed subject speaks of something else,
-and a name in a listing is one of many. Nothing here comes from `ragqa.scoring.verdicts`: what detects an edit must not
-have made it.
+Every maker takes a sentence and a random generator, and returns the edit, or None if nothing can be changed safely: in
+a relative clause or with "only" another word need not contradict, a changed subject is about something else, and a name
+in a list is one of many. Nothing here is shared with `ragqa.scoring.verdicts`, because the code that detects edits must
+not be the code that makes them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-MAX_WORDS: Final = 60  # of a sentence to edit; in a longer one the change drowns
+MAX_WORDS: Final = 60  # of a sentence to edit; in a longer one the change is too small
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The new sentence, and the words that clash: ``was`` in the old one, ``became`` in the new."""
+    """The new sentence, and the clashing words: ``was`` in the old one, ``became`` in the new one."""
 
     text: str
     was: str
@@ -28,7 +28,7 @@ class Edit:
 
 Maker = Callable[[str, random.Random], Edit | None]
 
-# What numbers look like; `ragqa.lab.training.nli_made_pairs` reads these tables, too ----------------------
+# Patterns of numbers; `ragqa.lab.training.nli_made_pairs` uses these tables, too ----------------------
 
 # fmt: off
 SMALL: Final = (
@@ -87,7 +87,7 @@ _WITH_UNIT = re.compile(
 _SUBORDINATE = re.compile(
     r"\b(that|which|who|whom|whose|if|where|when|unless|until|because|as|than|whether|how|what|while|although|though"
     r"|no|not|none|neither|nor|nobody|nothing|only|some|many|most|several|few|one|sometimes"
-    r"|is|are|was|were|has|have|had|must|may|shall|should|can|will)\b",  # another verb before: that is the main one
+    r"|is|are|was|were|has|have|had|must|may|shall|should|can|will)\b",  # an earlier verb is the main one
     re.I,
 )
 _CLAUSE_START = re.compile(r"(?:the|an?|it|they|he|she|each|every|any|all|this|these|its|[A-Z]\w*)\b")
@@ -98,7 +98,7 @@ _MODALS: Final = (
     (r"\bmay not\b", ("may",)),
     (r"\bcannot\b", ("can",)),
     (r"\b(?:must|shall)\b(?! not\b| [A-Z])", ("must not", "need not")),
-    (r"\bmay\b(?! not\b| also| be\b| have\b| refer\b| mean\b)", ("must not",)),  # epistemic, most of these
+    (r"\bmay\b(?! not\b| also| be\b| have\b| refer\b| mean\b)", ("must not",)),  # mostly epistemic
     (r"\bcan\b(?! not\b| also)", ("cannot",)),
     (r"\bneed not\b", ("must",)),
     (r"\b(is|are) required to\b", (r"\1 forbidden to", r"\1 not required to")),
@@ -148,29 +148,29 @@ _BESIDE_NAME = (
     re.compile(r"(?:\b(?:and|or|not)|,|[A-Z][\w-]*(?: of(?: the)?)?)\s+$"),
     re.compile(r"\s+(?:and\b|or\b|[A-Z])|[,:'’-]"),
 )
-MIN_WORDS_BEFORE_NAME: Final = 3  # a name further in front is the subject, or part of it
+MIN_WORDS_BEFORE_NAME: Final = 3  # an earlier name is the subject, or part of it
 
 
 def number(text: str, chance: random.Random) -> Edit | None:
-    """Another count or length of time: "three members" as "six members"; numbers of rules, years and sums stay."""
+    """Changes a count or length of time: "three members" to "six members"; rule numbers, years and sums stay."""
     found = [match for match in NUMBER.finditer(text) if _sort(text, match) == "number"]
     words = [
         (match.start(), match.end(), _cased(chance.choice([w for w in SMALL[1:] if w != match[0].lower()]), match[0]))
         for match in SMALL_WORD.finditer(text)
         if match[0].lower() != "one" and _COUNTED.match(text[match.end() :])
-        if match[0].islower() or match.start() == 0  # else a name, such as the Big Ten
+        if match[0].islower() or match.start() == 0  # else part of a name, such as the Big Ten
     ]
     return _one(text, [*_valued(text, found, chance), *words], chance)
 
 
 def amount(text: str, chance: random.Random) -> Edit | None:
-    """Another sum of money, percentage or measured quantity."""
+    """Changes a sum of money, percentage or measured quantity."""
     found = [match for match in NUMBER.finditer(text) if _sort(text, match) == "amount"]
     return _one(text, _valued(text, found, chance), chance)
 
 
 def date(text: str, chance: random.Random) -> Edit | None:
-    """Another month, or another year where something happens in it; one that is part of a name stays."""
+    """Changes a month, or the year of an event; a year that is part of a name stays."""
     years = [
         (match.start(), match.end(), str(int(match[0]) + chance.choice((-37, -12, -9))))
         for match in NUMBER.finditer(text)
@@ -185,7 +185,7 @@ def date(text: str, chance: random.Random) -> Edit | None:
 
 
 def unit(text: str, chance: random.Random) -> Edit | None:
-    """The number stays, its unit does not: "72 hours" as "72 days", "1,642 metres" as "1,642 kilometres"."""
+    """Changes the unit of a number: "72 hours" to "72 days", "1,642 metres" to "1,642 kilometres"."""
     units = {name.lower(): others for name, others in _UNIT.items()}
     found = [
         (match.start(1), match.end(1), _cased(chance.choice(units[match[2].lower()]) + match[3], match[1]))
@@ -195,14 +195,14 @@ def unit(text: str, chance: random.Random) -> Edit | None:
 
 
 def modal(text: str, chance: random.Random) -> Edit | None:
-    """The duty becomes a permission or a prohibition, and the reverse: "must" as "need not", "may" as "must not"."""
+    """Changes a duty to a permission or a prohibition, or the reverse: "must" to "need not", "may" to "must not"."""
     found = [] if _ONLY.search(text) else _replaced(text, _MODALS, chance, _is_main)
     made = _one(text, found, chance)
     return None if made and _NOT_ALONE.search(made.text) else made  # "must not be no less"
 
 
 def modal_strength(text: str, chance: random.Random) -> Edit | None:
-    """A duty becomes a wish, what is usual is rare: "must" as "should, but need not,", "usually" as "hardly ever"."""
+    """Changes the strength: "must" to "should, but need not,", "usually" to "hardly ever"."""
     if _ONLY.search(text):
         return None
     duties = _replaced(text, _STRENGTHS[:1], chance, _is_main)
@@ -211,7 +211,7 @@ def modal_strength(text: str, chance: random.Random) -> Edit | None:
 
 
 def negation(text: str, chance: random.Random) -> Edit | None:
-    """A "not" put into the main clause or taken out of it."""
+    """Adds a "not" to the main clause or removes it."""
     if _ONLY.search(text):
         return None
     out_of = [
@@ -229,8 +229,8 @@ def negation(text: str, chance: random.Random) -> Edit | None:
 
 
 def party(text: str, chance: random.Random) -> Edit | None:
-    """Who does it and to whom, exchanged: "The firm must tell the client" as "The client must tell the firm"."""
-    del chance  # there is one way
+    """Exchanges the parties: "The firm must tell the client" to "The client must tell the firm"."""
+    del chance  # there is only one way
     first = _ROLE_FIRST.match(text)
     if not first or not _ACTS.match(text[first.end() :]):
         return None
@@ -244,7 +244,7 @@ def party(text: str, chance: random.Random) -> Edit | None:
 
 
 def entity(text: str, chance: random.Random) -> Edit | None:
-    """Another country, city, people, continent or direction ; never the subject, nor one of a list."""
+    """Changes a country, city, people, continent or direction, but never the subject or a list member."""
     found = []
     for match in _NAME.finditer(text):
         before, after = text[: match.start()], text[match.end() :]
@@ -271,7 +271,7 @@ MAKERS: Final[Mapping[str, Maker]] = {
 
 
 def edited(text: str, kind: str, chance: random.Random) -> Edit | None:
-    """The sentence with a change of this kind; None where there is none, or it is a question, a table or long."""
+    """An edit of this kind; None if there is none, or if the text is a question, a table or too long."""
     if text.endswith("?") or any(mark in text for mark in "\n\t") or len(text.split()) > MAX_WORDS:
         return None
     return MAKERS[kind](text, chance)
@@ -279,11 +279,11 @@ def edited(text: str, kind: str, chance: random.Random) -> Edit | None:
 
 # Pieces -------------------------------------------------------------------------------------------------------------
 
-_Change = tuple[int, int, str]  # start, end, what comes there
+_Change = tuple[int, int, str]  # start, end, replacement
 
 
 def _one(text: str, changes: Sequence[_Change], chance: random.Random) -> Edit | None:
-    """One of these changes made."""
+    """The edit by one of these changes."""
     if not changes:
         return None
     start, end, new = chance.choice(changes)
@@ -302,7 +302,7 @@ def _replaced(
 
 
 def _is_main(text: str, start: int) -> bool:
-    """Whether the verb that begins here seems to be the main clause's, its subject said of in full."""
+    """Whether the verb at this position seems to be the main verb, after its complete subject."""
     begin = max(text.rfind(mark, 0, start) for mark in ",;:(") + 1
     clause = text[begin:start].strip()
     is_whole = bool(_CLAUSE_START.match(clause)) and not text[:begin].rstrip().endswith((";", ":", "("))
@@ -310,7 +310,7 @@ def _is_main(text: str, start: int) -> bool:
 
 
 def _sort(text: str, match: re.Match[str]) -> str:
-    """``"amount"``, ``"year"``, ``"number"``, or nothing for a number that is to stay."""
+    """``"amount"``, ``"year"``, ``"number"``, or "" for a number that must not change."""
     before, after = text[: match.start()], text[match.end() :]
     if not before or RULE_BEFORE.search(before):
         return ""
@@ -324,13 +324,13 @@ def _sort(text: str, match: re.Match[str]) -> str:
 
 
 def _is_sum(before: str, match: re.Match[str]) -> bool:
-    """Whether a currency stands before it: a sign, or a code before a round or long number: HMD 500, not UFC 114."""
+    """Whether a currency precedes it: a sign, or a code before a round or long number (HMD 500, not UFC 114)."""
     is_likely = "," in match[0] or int(match[1]) % 50 == 0
     return bool(_SIGN_BEFORE.search(before) or (is_likely and _CODE_BEFORE.search(before)))
 
 
 def _valued(text: str, found: Sequence[re.Match[str]], chance: random.Random) -> list[_Change]:
-    """Each number with another value; far away where it is a bound or an approximation."""
+    """Each number with another value, which is distant for a bound or an approximation."""
     changes = []
     for match in found:
         value = int(match[1].replace(",", ""))

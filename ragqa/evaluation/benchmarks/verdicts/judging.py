@@ -1,4 +1,4 @@
-"""A probe's ten passages, and what three judges say of it: our rules, two thresholds on raw maxima, the model alone."""
+"""Finds a probe's ten passages and judges it by our rules, by two thresholds on raw maxima, and by the model alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ JUDGES: Final = {
     "thresholds": "two thresholds on RePASs' raw maxima",
     "model": "the raw model alone, on the most similar source sentence",
 }
-EVEN: Final = 0.5  # an obligation's P(entailment) above which the model alone takes it as covered
+EVEN: Final = 0.5  # P(entailment) of an obligation above which the model alone calls it covered
 
 
 def passages_for(probe: Probe, found: Sequence[Passage], own: Sequence[Passage]) -> list[Passage]:
-    """Ten of the passages ``found`` for the probe, best first, its own among them or withheld, as the probe says.
+    """Ten of the passages ``found`` for the probe, best first; its own passages are included or withheld.
 
-    An own passage that is not among the first ten takes the last place.
+    If no own passage is among the first ten, one of them takes the last place.
     """
     if probe.withheld:
         others = (p for p in found if not has_nearly(p.text, probe.text) and p.document_id != probe.document_id)
@@ -36,7 +36,7 @@ def passages_for(probe: Probe, found: Sequence[Passage], own: Sequence[Passage])
 
 
 def stated_in(text: str, passages: Sequence[Passage]) -> Passage | None:
-    """The first of these passages that says this word for word, whatever its white space and case."""
+    """The first of these passages that contains this text, ignoring white space and case."""
     plain = _plain(text)
     return next((passage for passage in passages if plain in _plain(passage.text)), None)
 
@@ -46,7 +46,7 @@ def _plain(text: str) -> str:
 
 
 def judged(pipeline: Pipeline, text: str, obligation: str, passages: Sequence[Passage]) -> dict[str, Any]:
-    """What each judge says of this sentence, or of how it covers the obligation; with reason and probabilities.
+    """Each judge's verdict on this sentence, or on how it covers the obligation, with reason and probabilities.
 
     Raises ScoringError.
     """
@@ -81,7 +81,7 @@ def _sentence(breakdown: Breakdown) -> dict[str, Any]:
 
 
 def _obligation(breakdown: Breakdown, text: str) -> dict[str, Any]:
-    """As the first obligation of these words is judged; one that RePASs does not take for one is not covered."""
+    """The verdicts on the first obligation with this text; other texts are not covered."""
     place = next((n for n, one in enumerate(breakdown.obligations) if one.obligation.text == text), None)
     if place is None:
         said = dict.fromkeys(JUDGES, Cover.NOT_COVERED)

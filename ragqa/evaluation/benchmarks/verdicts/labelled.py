@@ -1,7 +1,6 @@
-"""The probes that somebody wrote by hand: those of the files beside this module whose passages an index holds.
+"""Hand-written probes from the files beside this module, for those whose passages are in an index.
 
-See ORIGIN.md for what they are and what their parts, open and sealed, are for: only the part that is asked for is read
-beyond its name.
+ORIGIN.md explains them and their parts, open and sealed. Only the content of the requested part is used.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from ragqa.types import Passage
 
 DATA: Final = Path(__file__).parent
 EDITS, REWORDINGS, OBLIGATIONS = "verdict_edits.jsonl", "verdict_rewordings.jsonl", "verdict_obligations.jsonl"
-WRITTEN: Final = "verdict_written.jsonl"  # by local models, judged against the passages that they wrote from
+WRITTEN: Final = "verdict_written.jsonl"  # texts by local models, judged against the passages that they were given
 PARTS: Final = ("open", "sealed", "both")
-LEAST_SHARED: Final = 0.3  # of a corpus's re-wordings; their passages have .52 to .58, those of other corpora .03
+LEAST_SHARED: Final = 0.3  # share of words of re-wordings; .52 to .58 in their own passages, .03 in other corpora
 LONG_WORD: Final = 4
 
 Row = Mapping[str, Any]
 
 
 def labelled(index: Index, part: str) -> list[Probe]:
-    """The probes of this part whose passages the index holds; none where it holds none."""
+    """The probes of this part whose passages are in the index; possibly none."""
     documents: dict[str, list[Passage]] = defaultdict(list)
     for passage in index.passages:
         documents[passage.document_id].append(passage)
@@ -48,7 +47,7 @@ def labelled(index: Index, part: str) -> list[Probe]:
 
 
 def written(index: Index, part: str) -> Iterator[Probe]:
-    """What language models wrote, labelled by hand; where the index holds every passage that they were sent."""
+    """Hand-labelled texts by language models, if the index has every passage that they were given."""
     for row in shipped_rows(DATA / WRITTEN):
         given = tuple(row["passages"])
         is_own = index.manifest.name == row["corpus"] and all(name in index.position_of for name in given)
@@ -58,7 +57,7 @@ def written(index: Index, part: str) -> Iterator[Probe]:
 
 
 def _found(name: str, part: str, documents: Mapping[str, Sequence[Passage]]) -> Iterator[tuple[Row, Sequence[Passage]]]:
-    """The rows of this part, each with its passages in the index: those of its id, or that hold what it quotes."""
+    """The rows of this part, each with its passages in the index, by id or by the quoted text."""
     for row in shipped_rows(DATA / name):
         if part in ("both", row["part"]):
             quoted = row.get("source") or row.get("obligation")
@@ -74,12 +73,12 @@ def _found(name: str, part: str, documents: Mapping[str, Sequence[Passage]]) -> 
 
 
 def _is_called(passage: Passage, document_id: str, place: str) -> bool:
-    """Whether it is this passage, or a piece of it: an index may cut a line of JSON (``0``, ``0#2``)."""
+    """Whether it is this passage or a piece of it: an index may split a line of JSON (``0``, ``0#2``)."""
     return passage.passage_id in (place, f"{document_id}:{place}") or passage.passage_id.startswith(f"{place}#")
 
 
 def _shared(text: str, passages: Sequence[Passage]) -> float:
-    """Share of the text's longer words that these passages have: ids alone do not tell one corpus from another."""
+    """The share of the text's longer words in these passages, because ids alone do not identify a corpus."""
     wanted = {word for word in words_of(text) if len(word) >= LONG_WORD}
     has = words_of(" ".join(passage.text for passage in passages))
     return len(wanted & has) / len(wanted) if wanted else 0.0

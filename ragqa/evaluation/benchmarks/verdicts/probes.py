@@ -1,4 +1,4 @@
-"""Probes: sentences whose right verdict is known from how they were made. Drawn by seed, nothing retrieved yet."""
+"""Draws probes by seed: sentences whose right verdict is known from how they were made. Nothing is retrieved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ragqa.index import Index
 from ragqa.plugins.protocols import ObligationClassifier
 from ragqa.types import Passage
 
-MIN_WORDS: Final = 5  # of a sentence; fewer are headings and remnants
-MOST_READ: Final = 3_000  # passages that a sample is drawn from, or as many as probes are wanted of a kind
-NEARLY: Final = 0.8  # share of a sentence's words that a passage has which all but contains it
+MIN_WORDS: Final = 5  # of a sentence; shorter ones are headings and fragments
+MOST_READ: Final = 3_000  # passages sampled, or the number of probes per kind if that is larger
+NEARLY: Final = 0.8  # share of a sentence's words from which a passage nearly contains it
 CLASSIFIED_AT_ONCE: Final = 64
 VERBATIM, REMOVED, OTHER, REWORDED, OBLIGATION = "verbatim", "removed", "other document", "re-worded", "obligation"
 KINDS: Final = (VERBATIM, REMOVED, *MAKERS, OTHER, OBLIGATION)
@@ -26,12 +26,12 @@ _WORD = re.compile(r"\w+")
 
 
 class Expected(StrEnum):
-    """The right verdict. An obligation is judged on how it is covered, everything else as an answer's sentence."""
+    """The right verdict. An obligation is judged by its cover, everything else as a sentence of an answer."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
     UNSUPPORTED = "unsupported"
-    NOT_SUPPORTED = "not supported"  # whether it is contradicted is open
+    NOT_SUPPORTED = "not supported"  # contradicted or unsupported
     COVERED = "covered"
     IN_PART = "covered in part"
 
@@ -40,10 +40,10 @@ class Expected(StrEnum):
 class Probe:
     """A sentence to be judged against the ten passages that are retrieved for ``asked``, or against ``given`` ones.
 
-    ``own`` are the passages it is made of: among the ten, or, where ``withheld``, kept away from them with every other
-    that has nearly all its words; ``document_id`` is then withheld as a whole where it is given. ``obligation`` is the
-    one that the text is to cover, where it is not a sentence's verdict that is wanted. ``change`` is what clashes, or
-    what is missing. ``by_hand``: of the labelled files.
+    ``own`` are the passages that it was made from. They are among the ten or, if ``withheld``, excluded from them,
+    together with every passage that has nearly all its words and with the whole document ``document_id`` if that is
+    given. ``obligation`` is the obligation that the text should cover, if its cover is judged instead of a sentence.
+    ``change`` names what clashes or is missing. ``by_hand`` marks probes of the labelled files.
     """
 
     kind: str
@@ -56,43 +56,43 @@ class Probe:
     obligation: str = ""
     change: str = ""
     by_hand: bool = False
-    given: tuple[str, ...] = ()  # ids of the passages that it was written from, where it is judged against these alone
+    given: tuple[str, ...] = ()  # ids of the only passages that it is judged against, if set
 
     @property
     def name(self) -> str:
-        """The kind as the tables have it."""
+        """The kind as shown in tables."""
         return f"{self.kind}, by hand" if self.by_hand else self.kind
 
     def to_json(self) -> dict[str, object]:
         found = asdict(self)
         if not self.given:
-            del found["given"]  # unknown to runs before there were such probes
+            del found["given"]  # unknown to earlier runs
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusSentence:
-    """A sentence of the corpus and the passage that it is first found in."""
+    """A sentence of the corpus and the first passage that contains it."""
 
     text: str
     passage: Passage
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Its distinct words, case ignored."""
+    """The distinct words of a text in lower case."""
     return frozenset(_WORD.findall(text.lower()))
 
 
 def has_nearly(passage: str, sentence: str) -> bool:
-    """Whether the passage has at least four fifths of the distinct words of this sentence, wherever they stand."""
+    """Whether the passage has at least four fifths of the distinct words of this sentence, in any order."""
     wanted = words_of(sentence)
     return len(wanted & words_of(passage)) >= NEARLY * len(wanted)
 
 
 def sentences_of(index: Index, seed: int, n: int) -> list[CorpusSentence]:
-    """Distinct sentences of at least five words, in an order drawn by ``seed``; of all passages for an ``n`` of 0.
+    """Distinct sentences of at least five words, in an order drawn by ``seed``; ``n`` = 0 reads all passages.
 
-    Passages that no retriever returns, such as headings, have none.
+    Passages that no retriever returns, such as headings, are left out.
     """
     chance = random.Random(seed)
     places = [place for place in range(len(index.passages)) if not index.hidden[place]]
@@ -112,7 +112,7 @@ def sentences_of(index: Index, seed: int, n: int) -> list[CorpusSentence]:
 def drawn(
     sentences: Sequence[CorpusSentence], kinds: Iterable[str], n: int, seed: int, obligations: ObligationClassifier
 ) -> list[Probe]:
-    """``n`` probes of each of these kinds, or as many as the sentences give; all of them for an ``n`` of 0."""
+    """``n`` probes of each kind, or as many as the sentences give; ``n`` = 0 gives all."""
     return [probe for kind in kinds for probe in islice(_of_kind(sentences, kind, seed, obligations), n or None)]
 
 
@@ -146,7 +146,7 @@ def _obligations(sentences: Sequence[CorpusSentence], classifier: ObligationClas
 
 
 def _of_other_documents(sentences: Sequence[CorpusSentence]) -> Iterator[Probe]:
-    """Each sentence, with what is retrieved for the next one of another document; none where there is one document."""
+    """Each sentence with the query of the next sentence from another document; none if there is only one document."""
     for place, one in enumerate(sentences):
         others = (sentences[(place + step) % len(sentences)] for step in range(1, len(sentences)))
         other = next((each for each in others if each.passage.document_id != one.passage.document_id), None)

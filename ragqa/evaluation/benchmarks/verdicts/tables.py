@@ -1,4 +1,4 @@
-"""Verdicts counted by kind of probe, for each judge: shares with 95 % intervals, as tables and as JSON."""
+"""Counts verdicts by kind of probe and judge: shares with 95 % intervals, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ CAPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A probe and what each judge said of it."""
+    """A probe and each judge's verdict on it."""
 
     probe: Probe
     said: Mapping[str, str]
 
     def is_right(self, judge: str) -> bool:
-        """Whether this judge said what is expected; "not supported" is right for whatever finds no support."""
+        """Whether this judge's verdict is right; for "not supported", every verdict without support is."""
         said = self.said[judge]
         if self.probe.expected is Expected.NOT_SUPPORTED:
             return said not in (Verdict.SUPPORTED, Verdict.DISAGREEING)
@@ -49,7 +49,7 @@ class Judged:
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of the share ``count / n`` (Wilson 1927), in [0, 1]; all of it where ``n`` is 0.
+    """The 95 % interval of the share ``count / n`` (Wilson 1927), in [0, 1]; (0, 1) if ``n`` is 0.
 
     With ``p = count / n`` and ``z = 1.96``: ``(p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)``.
     """
@@ -61,7 +61,7 @@ def wilson(count: int, n: int) -> tuple[float, float]:
 
 
 def tables(found: Sequence[Judged]) -> tuple[Comparison, ...]:
-    """The shares that are right, judge beside judge; then what each judge said, of sentences and of obligations."""
+    """The shares of right verdicts by judge; then each judge's confusion matrices for sentences and obligations."""
     if not found:
         return ()
     groups = dict(_grouped(found))
@@ -82,7 +82,7 @@ def tables(found: Sequence[Judged]) -> tuple[Comparison, ...]:
 
 
 def data_of(found: Sequence[Judged]) -> dict[str, Any]:
-    """The same for programs: by judge and kind of probe."""
+    """The same as JSON values, by judge and kind of probe."""
     return {
         judge: {
             name: {
@@ -114,7 +114,7 @@ def _confusions(judge: str, groups: Mapping[str, Sequence[Judged]]) -> Iterator[
 
 
 def _grouped(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    """The probes by kind, made ones first; behind several kinds of one of `TOTALS`, all of these."""
+    """The probes by kind, made ones first; several kinds with one of `TOTALS` are followed by their total."""
     for by_hand in (False, True):
         groups: dict[str, list[Judged]] = {}
         for one in found:
@@ -151,7 +151,7 @@ def _share(count: int, n: int) -> str:
 
 
 def _plain(share: float) -> str:
-    """``".05"``, ``"1.00"``; three decimals where two would show as none or as all what is neither."""
+    """``".05"``, ``"1.00"``; three decimals if two would round to 0 or 1."""
     two = f"{share:.2f}"
     written = f"{share:.3f}" if two in ("0.00", "1.00") and float(two) != round(share, 3) else two
     return written.removeprefix("0")
