@@ -1,4 +1,4 @@
-"""`ragqa licences`: what ragqa needs as it is installed here, under which licences; ``--sbom`` as CycloneDX JSON."""
+"""`ragqa licences`: the packages that this installation needs, with their licences; ``--sbom`` as CycloneDX JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_SHIPPED = {"dev"}  # an extra for those who work on ragqa
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A distribution that is installed. ``licence`` is an SPDX expression where ``is_expression``; "" : not said."""
+    """An installed distribution. ``licence`` is an SPDX expression if ``is_expression``; empty: it states none."""
 
     name: str
     version: str
@@ -39,7 +39,7 @@ class Component:
 
 
 def licences(sbom: Annotated[Path | None, typer.Option(help="File to write as CycloneDX 1.6 JSON.")] = None) -> None:
-    """What ragqa needs as it is installed here, with the licences that each package states."""
+    """List the packages that this installation of ragqa needs, with the licences that they state."""
     parts = parts_of(_OURS)
     if sbom:
         sbom.write_text(json.dumps(bill(parts), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -50,7 +50,7 @@ def licences(sbom: Annotated[Path | None, typer.Option(help="File to write as Cy
 
 
 def parts_of(name: str) -> dict[str, Component]:
-    """The distribution and all that it needs and that is installed, by name; itself first."""
+    """The distribution and its installed requirements, direct and indirect, by name; itself first."""
     found: dict[str, Component] = {}
     waiting = [(name, frozenset[str]())]
     seen = set()
@@ -59,7 +59,7 @@ def parts_of(name: str) -> dict[str, Component]:
         try:
             one = distribution(at[0])
         except PackageNotFoundError:
-            continue  # for another system, or an extra that nobody wanted
+            continue  # for another system, or of an extra that is not installed
         if at in seen:
             continue
         seen.add(at)

@@ -1,7 +1,7 @@
 """All settings as one frozen tree of plain values; `ragqa.settings.environment` lists those read from variables.
 
-Objects are built from it in `ragqa.pipeline` and `ragqa.loading`. Every field is declared once, with its range, what it
-does and where its default comes from; `ragqa.settings.schema` says who reads that. RIRAG = Gokhan et al. 2024, AUEB =
+`ragqa.pipeline` and `ragqa.loading` build objects from it. Every field is declared once, with its range, its meaning
+and the source of its default; `ragqa.settings.schema` says who reads these. RIRAG = Gokhan et al. 2024, AUEB =
 Chasandras et al. 2025.
 """
 
@@ -36,7 +36,7 @@ FilterMethod = Literal["limits", "expected-f2"]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalConfig(Checked):
-    """How many candidates each retriever returns, and which BM25 library ranks."""
+    """The number of candidates of each retriever, and the BM25 library."""
 
     top_k: int = setting(
         100,
@@ -59,12 +59,12 @@ class RetrievalConfig(Checked):
     )
 
 
-CITATIONS_WEIGHT: Final = 0.15  # of citations followed, where nobody chose weights and the index has them
+CITATIONS_WEIGHT: Final = 0.15  # of followed citations, if no weights were chosen and the index has references
 
 
 @dataclass(frozen=True, slots=True)
 class FusionConfig:
-    """How the rankings of any number of retrievers are merged."""
+    """How the rankings of the retrievers are fused."""
 
     method: FusionMethod = setting(
         "wsum",
@@ -87,7 +87,7 @@ class FusionConfig:
 
     @classmethod
     def of(cls, method: FusionMethod = "wsum", **shares: float) -> FusionConfig:
-        """Weights in the proportion of these shares, at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6 and .4."""
+        """Weights in proportion to these shares, each at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6, .4."""
         total = math.fsum(shares.values())
         check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "0 or more", shares)
         return cls(method, {name: share / total for name, share in shares.items() if share})
@@ -95,7 +95,7 @@ class FusionConfig:
 
 @dataclass(frozen=True, slots=True)
 class RerankingConfig(Checked):
-    """Whether a reranker reads the best passages once more before filtering, and how much it counts."""
+    """Whether a reranker scores the best passages again before filtering, and with what weight."""
 
     model: str = setting(
         "",
@@ -137,9 +137,9 @@ class RerankingConfig(Checked):
 
 @dataclass(frozen=True, slots=True)
 class FilteringConfig(Checked):
-    """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first.
+    """Which candidates are kept: RIRAG 5.2, AUEB 4.1. Scores are first normalised to [0, 1] over the fused candidates.
 
-    ``expected-f2`` cuts where the expected F2 of what is kept is highest, and reads neither threshold nor max drop.
+    ``expected-f2`` cuts where the expected F2 of the kept passages is highest; it ignores threshold and max drop.
     """
 
     threshold: float = setting(
@@ -196,12 +196,12 @@ class FilteringConfig(Checked):
     )
 
 
-_of_generators = partial(setting, under="generator")  # it counts for those that name it among their options
+_of_generators = partial(setting, under="generator")  # has an effect for the generators that name it in their options
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationConfig:
-    """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
+    """The generator of the answer and its settings. The key is never stored here: see `Config.from_env`."""
 
     generator: str = setting(
         "direct",
@@ -241,7 +241,7 @@ class GenerationConfig:
     max_tokens: int = library(800, "most tokens", 1, 32768, help="Largest number of tokens of an answer.")
     timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
     max_retries: int = library(2, "retries", 0, 10, help="Further tries after 429, 5xx or a connection error.")
-    seed: int | None = None  # LLM: sent where given, one more for each further candidate or try; 0 to 2^31 - 1
+    seed: int | None = None  # LLM: sent if given, increased by one for each further candidate or try; 0 to 2^31 - 1
     tries: int = _of_generators(
         3,
         "tries",
@@ -301,7 +301,7 @@ _ANY_GENERATOR: ContextVar[bool] = ContextVar("_ANY_GENERATOR", default=False)
 
 @contextmanager
 def any_generator() -> Iterator[None]:
-    """Here settings may name a generator whose package is gone: a record of it can still be read."""
+    """Within this context settings may name an uninstalled generator, so that its records can still be read."""
     token = _ANY_GENERATOR.set(True)
     try:
         yield
@@ -311,7 +311,7 @@ def any_generator() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that decides an answer, one part per stage."""
+    """All settings that decide an answer, one part per stage."""
 
     index: str = "rulebook"  # name of an index; RAGQA_INDEX
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
@@ -323,11 +323,11 @@ class Config:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Config:
-        """The defaults with what the environment says.
+        """The defaults, overridden by the environment.
 
-        ``RAGQA_INDEX`` names the corpus opened first; ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` the language model, which
-        is chosen when a key or a server is given (`has_llm`), ``RAGQA_LOCAL_MODEL`` one on this machine, which goes
-        before them. The key itself is never kept here.
+        ``RAGQA_INDEX`` names the corpus opened first. ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` name the language model,
+        which is used if a key or a server is given (`has_llm`); ``RAGQA_LOCAL_MODEL``, a model on this machine, takes
+        precedence over them. The key itself is never kept here.
         """
         env = os.environ if environ is None else environ
         generation = GenerationConfig(
@@ -348,7 +348,7 @@ SETTINGS: Final[tuple[SettingSpec, ...]] = tuple(
 
 
 def settings_at(place: Place, part: str = "") -> tuple[SettingSpec, ...]:
-    """The settings seen there, of all parts or of one, in the order of the work."""
+    """The settings visible at ``place``, of all parts or of ``part``, in the order of the stages."""
     return tuple(one for one in SETTINGS if place in one.places and part in ("", one.part))
 
 
@@ -358,7 +358,7 @@ def values_by_key(config: Config) -> dict[str, Any]:
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """The settings with these values, by key, in place of their own. Raises ConfigError for one that cannot be."""
+    """The settings with these values, by key, in place of their own. Raises ConfigError for an invalid value."""
     by_part: dict[str, dict[str, Any]] = {}
     for one in SETTINGS:
         if one.key in values:
