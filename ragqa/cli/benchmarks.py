@@ -151,16 +151,16 @@ def watched(
 
 
 def _drawn(benchmark: Benchmark, steps: Any) -> RunProgress:  # noqa: ANN401
-    last, told = RunProgress("Loading"), ""
+    last, shown = RunProgress("Loading"), ""
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
                 break
             status.update(plain(last.phase))
             phase = last.phase.partition(":")[0]
-            if phase != told and not stderr().is_terminal:  # the status is not visible
+            if phase != shown and not stderr().is_terminal:  # the status is not visible
                 say(phase)
-            told = phase
+            shown = phase
     with progress_bar() as bar:
         bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
         if last.resumed:

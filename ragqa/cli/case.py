@@ -95,8 +95,8 @@ def show(case_id: CaseId, as_json: AsJson = False) -> None:
         out.print(plain(f"item {item.number}  {title_of(item, looked)}  ({signed(item.number)})"))
     for task in case.tasks:
         ended = f"done by {task.done.by.shown}" if task.done else ""
-        told_of = ", ".join(filter(None, (task.made.owner, task.made.due, ended)))
-        out.print(plain(f"task {task.number}  {task.made.text}" + (f"  ({told_of})" if told_of else "")))
+        details = ", ".join(filter(None, (task.made.owner, task.made.due, ended)))
+        out.print(plain(f"task {task.number}  {task.made.text}" + (f"  ({details})" if details else "")))
     for n, note in enumerate(case.notes, 1):
         out.print(plain(f"note {n}  {note.by.shown}, {note.at[:16]}: {note.text}"))
     for _, event in case.review:

@@ -260,8 +260,8 @@ def _update(
     for update in latest if latest != before else ():
         for one in update.documents:
             counts = ", ".join(f"{one.count(what)} {what}" for what in ("new", "changed", "gone"))
-            said = f"{counts}, {one.n_same + one.n_moved} the same" if one.what == "replaced" else f"{one.n_same}"
-            stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
+            passages = f"{counts}, {one.n_same + one.n_moved} the same" if one.what == "replaced" else f"{one.n_same}"
+            stdout().print(plain(f"{one.document_id}: {one.what}, passages: {passages}"))
 
 
 def encoder_for(collection: Collection, paths: Paths, name: str = "") -> Encoder | None:

@@ -46,7 +46,7 @@ def licences(sbom: Annotated[Path | None, typer.Option(help="File to write as Cy
         stderr().print(plain(f"wrote {sbom}: {len(parts)} packages, {len(EMBEDDED)} models"))
         return
     for one in parts.values():
-        typer.echo(f"{one.name}\t{one.version}\t{one.licence or 'not said'}\t{one.home}")
+        typer.echo(f"{one.name}\t{one.version}\t{one.licence or 'not stated'}\t{one.home}")
 
 
 def parts_of(name: str) -> dict[str, Component]:
@@ -92,17 +92,19 @@ def _is_here(name: str) -> bool:
 
 
 def _part(one: Distribution, name: str, needs: tuple[str, ...]) -> Component:
-    told = one.metadata
+    metadata = one.metadata
     expression = _said(one, "License-Expression")
-    classified = [line.rpartition(" :: ")[2] for line in told.get_all("Classifier") or () if line.startswith("License")]
-    said = _said(one, "License").strip().partition("\n")[0][:100]
-    pairs = [line.split(", ", 1) for line in told.get_all("Project-URL") or () if ", " in line]
+    classified = [
+        line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier") or () if line.startswith("License")
+    ]
+    free_text = _said(one, "License").strip().partition("\n")[0][:100]
+    pairs = [line.split(", ", 1) for line in metadata.get_all("Project-URL") or () if ", " in line]
     urls = {name.strip().lower(): url for name, url in pairs}
     named = (
         urls[name] for name in ("homepage", "home", "repository", "source", "source code", "github") if name in urls
     )
     home = next(named, "") or _said(one, "Home-page") or next(iter(urls.values()), "")
-    return Component(name, one.version, expression or ", ".join(classified) or said, bool(expression), home, needs)
+    return Component(name, one.version, expression or ", ".join(classified) or free_text, bool(expression), home, needs)
 
 
 def _said(one: Distribution, name: str) -> str:

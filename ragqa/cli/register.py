@@ -111,9 +111,9 @@ def _changed(
         typer.echo(json.dumps(list(map(_told, items)), ensure_ascii=False))
         return
     counts = Counter(one.change.what for one in items)
-    told = ", ".join(f"{counts[what]:,} {what}" for what in ("new", "changed", "gone"))
+    changes = ", ".join(f"{counts[what]:,} {what}" for what in ("new", "changed", "gone"))
     n_answers = len({name for one in items for name in one.answers})
-    stdout().print(plain(f"Version {len(found.versions)}: {told}. {quantity(n_answers, 'kept answer')} to look at."))
+    stdout().print(plain(f"Version {len(found.versions)}: {changes}. {quantity(n_answers, 'kept answer')} to look at."))
     for one in items:
         row, who = one.row, ", ".join(filter(None, (one.handling.owner, one.handling.status)))
         stdout().print(

@@ -28,9 +28,9 @@ _about: ContextVar[Mapping[str, str]] = ContextVar("ragqa_log_about", default={}
 
 
 @contextmanager
-def about(**said: str) -> Iterator[None]:
+def about(**values: str) -> Iterator[None]:
     """Within this context, the thread's log lines carry these values: ``run``, ``record``."""
-    token = _about.set({**_about.get(), **said})
+    token = _about.set({**_about.get(), **values})
     try:
         yield
     finally:
@@ -41,7 +41,7 @@ class JsonLines(logging.Formatter):
     """Formats a log record as one line of JSON: time, level, logger, message; run, record and trace if known."""
 
     def format(self, record: logging.LogRecord) -> str:
-        said = {
+        fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -49,9 +49,9 @@ class JsonLines(logging.Formatter):
             **_about.get(),
         }
         if record.exc_info:
-            said["trace"] = self.formatException(record.exc_info)
+            fields["trace"] = self.formatException(record.exc_info)
         secrets = [os.environ.get(name, "").strip() for name in SECRETS]
-        plain = {name: without_keys(value, *secrets) for name, value in said.items() if value}
+        plain = {name: without_keys(value, *secrets) for name, value in fields.items() if value}
         return json.dumps(plain, ensure_ascii=False)
 
 

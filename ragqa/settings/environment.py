@@ -37,14 +37,8 @@ ENVIRONMENT: Final = (
         "RAGQA_API", "`on` or `off`: whether programs may call `/v1` and `/mcp`", "on where nobody signs in, else off"
     ),
     Variable("RAGQA_ACCESS", "`on` or `off`: whether people sign in to the page", "off on localhost, else on"),
-    Variable(
-        "RAGQA_ACCESS_FILE",
-        "TOML file of people and their roles (`ragqa/server/access/README.md`)",
-        "nobody has a role",
-    ),
-    Variable(
-        "RAGQA_AUDIT_ANCHOR", "file elsewhere, `syslog` or `syslog:HOST:PORT` that receives each audit entry's hash"
-    ),
+    Variable("RAGQA_ACCESS_FILE", "TOML file of people's roles (`ragqa/server/access/README.md`)", "nobody has a role"),
+    Variable("RAGQA_AUDIT_ANCHOR", "file elsewhere, `syslog` or `syslog:HOST:PORT`: gets each audit entry's hash"),
     Variable("RAGQA_LOG", "`json`: the log has one JSON object a line (`ragqa/server/README.md`)", "text"),
     Variable("RAGQA_TRACES", "`on`: trace each question as OpenTelemetry spans; `texts`: with its texts", "off"),
     Variable("RAGQA_METRICS_TOKEN", "bearer token that `/metrics` requires (`ragqa/server/README.md`)"),
@@ -58,9 +52,7 @@ ENVIRONMENT: Final = (
     Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
     Variable("OPENAI_BASE_URL", "address of the server of these models", "OpenAI's own"),
     Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
-    Variable(
-        "RAGQA_LANGUAGE_MODELS", "models of that server that the page offers, separated by commas", "all it lists"
-    ),
+    Variable("RAGQA_LANGUAGE_MODELS", "models of that server on the page, separated by commas", "all it lists"),
     Variable("RAGQA_LOCAL_MODEL", "a language model on this machine: a name of `ragqa models list`, or a GGUF file"),
     Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
     Variable("VOYAGE_BASE_URL", "address of the server of these models", "Voyage's own"),
