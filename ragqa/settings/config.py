@@ -43,7 +43,7 @@ class RetrievalConfig(Checked):
         "retrieval top-k",
         1,
         1000,
-        help="How many passages each ranking finds.",
+        help="Number of passages that each ranking finds.",
         source="RIRAG A.7 normalises over 100",
         label="Candidates of each ranking",
         key="retrieval_top_k",
@@ -69,14 +69,14 @@ class FusionConfig:
     method: FusionMethod = setting(
         "wsum",
         "fusion method",
-        help="How several rankings become one. Weighted sum: their scores, each stretched to 0 to 1, times the "
-        "weights. Reciprocal rank: only the places count, 1 / (60 + rank).",
+        help="How the rankings are combined. Weighted sum: their scores, each scaled to 0 to 1, times the weights. "
+        "Reciprocal rank: only the ranks count, 1 / (60 + rank).",
         source="RIRAG A.7, AUEB eq. 1",
         choices={"wsum": "weighted sum", "rrf": "reciprocal rank"},
         key="fusion",
         label="Fusion",
     )
-    # By retriever, in [0, 1], summing to 1; of a few tried on ObliQA dev, see `ragqa eval retrieval`.
+    # By retriever, in [0, 1], with sum 1; the best of a few tried on ObliQA dev, see `ragqa eval retrieval`.
     weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 0.45, "context": 0.25, "dense": 0.3})
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class FusionConfig:
     def of(cls, method: FusionMethod = "wsum", **shares: float) -> FusionConfig:
         """Weights in proportion to these shares, each at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6, .4."""
         total = math.fsum(shares.values())
-        check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "0 or more", shares)
+        check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "≥ 0, not all 0", shares)
         return cls(method, {name: share / total for name, share in shares.items() if share})
 
 
@@ -100,8 +100,8 @@ class RerankingConfig(Checked):
     model: str = setting(
         "",
         "reranker",
-        help="Puts the best passages in a new order. ranker-adgm is quick and was trained on questions about "
-        "regulation; a cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
+        help="Model that reorders the best passages. ranker-adgm is fast and was trained on questions about "
+        "regulation; RAGQA_PAGE_MODELS or a preset can add cross-encoders and rerankers behind an API.",
         group=registry.RERANKERS,
         key="reranker",
         off="",
@@ -111,7 +111,7 @@ class RerankingConfig(Checked):
         "rerank depth",
         1,
         1000,
-        help="How many of the best passages the reranker reads again.",
+        help="Number of the best passages that the reranker reads.",
         source="AUEB 3, the best they tried",
         usual=(5, 100),
         step=5,
@@ -125,7 +125,7 @@ class RerankingConfig(Checked):
         "rerank weight",
         0.0,
         1.0,
-        help="The reranker's share of the score; the rest is the score before.",
+        help="The reranker's share of the score; the rest is the fused score.",
         source="best on ADGM; AUEB 3: 1, it alone",
         step=0.05,
         key="rerank_weight",
@@ -159,8 +159,8 @@ class FilteringConfig(Checked):
         "max drop",
         0.0,
         1.0,
-        help="A fall of relevance from one passage to the next that ends the list (1: off). What follows is another "
-        "matter.",
+        help="The fall of relevance from one passage to the next that ends the list (1: off). Passages after such a "
+        "fall are probably about something else.",
         source="RIRAG 5.2",
         step=0.01,
         off=1.0,
@@ -172,16 +172,16 @@ class FilteringConfig(Checked):
         "top-k",
         1,
         100,
-        help="The most passages an answer is written from, however good they are.",
+        help="The largest number of passages that an answer is written from.",
         source="RIRAG 5.2",
         usual=(1, 30),
     )
     method: FilterMethod = setting(
         "limits",
         "filter method",
-        help="What ends the list. Limits: threshold, max drop and top-k, as published. Expected F2: each passage "
-        "gets a probability of being relevant, from how relevance falls off, and the list ends where the most is "
-        "gained; learnt on questions about regulation.",
+        help="How the list is ended. Limits: by threshold, max drop and top-k, as published. Expected F2: each passage "
+        "gets a probability of being relevant, from how relevance falls off, and the list ends where the expected F2 "
+        "is highest; trained on questions about regulation.",
         choices={"limits": "limits", "expected-f2": "expected F2"},
         key="filter_method",
         label="Filter by",
@@ -189,7 +189,8 @@ class FilteringConfig(Checked):
     in_force: str = setting(
         "",
         "in force on",
-        help="A day, YYYY-MM-DD: passages that its source says are not in force then are dropped. Empty: none are.",
+        help="A day, YYYY-MM-DD: passages not in force on that day, according to their source, are dropped. Empty: "
+        "none are dropped.",
         label="In force on",
         off="",
         is_day=True,
