@@ -41,7 +41,7 @@ COMMANDS: Final = {
     "licences": (
         "licences",
         "licences",
-        "What ragqa needs as it is installed here, with the licences that each package states.",
+        "List the packages that this installation of ragqa needs, with the licences that they state.",
     ),
     "models": ("models", "app", "Models fetched onto this machine, and those of the configured server."),
     "index": ("index", "app", "Build and manage indexes."),
@@ -58,19 +58,19 @@ COMMANDS: Final = {
     "gaps": (
         "gaps",
         "gaps",
-        "Hold a corpus's obligations against policies: covered, partly, conflicts, not found, with the words of both.",
+        "Compare a corpus's obligations with policies: covered, partly, conflicts, not found, with the words of both.",
     ),
     "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
     "case": ("case", "app", "Cases: items, notes, tasks; submit them, and decide on what others submit."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
-    "keys": ("keys", "app", "Keys by which programs reach the server."),
+    "keys": ("keys", "app", "Keys for programs that use the server."),
     "mcp": ("mcp", "mcp", "Serve ragqa's tools to an assistant over standard input and output (MCP)."),
     "serve": ("serve", "serve", "Open the page, in a browser on this machine or for others."),
-    "eval": ("evaluate", "app", "Measure."),
+    "eval": ("evaluate", "app", "Measure retrieval, answers, verdicts and models."),
     "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),
     "train": ("train", "app", "Train the embedded models."),
 }
-LARGEST: Final = 2**31  # of any number given: databases, seeds and array libraries take no more
+LARGEST: Final = 2**31  # number that an option accepts: databases, seeds and array libraries take no more
 _SETTINGS: Final[dict[str, Any]] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -91,7 +91,7 @@ def load_command(name: str) -> Any:  # noqa: ANN401 - typer has its own copy of 
 
 
 def _bounded(command: Any) -> Any:  # noqa: ANN401
-    """The command, and those below it, which refuse numbers that nothing can count with."""
+    """The command and its subcommands, which now refuse numbers beyond `LARGEST`."""
     for one in getattr(command, "commands", {}).values():
         _bounded(one)
     if command.callback:
@@ -101,17 +101,17 @@ def _bounded(command: Any) -> Any:  # noqa: ANN401
 
 
 def _within_bounds(callback: Any, flags: Mapping[str, str], /, **given: Any) -> Any:  # noqa: ANN401
-    """Calls it. Raises ConfigError."""
+    """Calls the command. Raises ConfigError for a number beyond `LARGEST`, or nan."""
     for name, value in given.items():
         for one in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(one, int | float) and not abs(one) <= LARGEST:  # nor what is no number
+            if isinstance(one, int | float) and not abs(one) <= LARGEST:  # also refuses nan
                 msg = f"{flags[name]}: expected a number of at most {LARGEST:,}, found {str(one)[:30]}; choose another"
                 raise ConfigError(msg)
     return callback(**given)
 
 
 class _Group(TyperGroup):
-    """The commands of the table as names and sentences; one is loaded when it is called."""
+    """Lists the commands of the table without importing them; a command is loaded when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         name, command, rest = super().resolve_command(ctx, args)
@@ -126,14 +126,14 @@ for _name, (_, _, _sentence) in COMMANDS.items():
 
 
 def _check_arguments(arguments: list[str]) -> None:
-    """Raises ConfigError for what no file, record or question can be called."""
+    """Raises ConfigError for an argument that is not valid UTF-8."""
     for argument in arguments:
         if any("\ud800" <= letter <= "\udfff" for letter in argument):
             raise ConfigError(f"expected arguments in UTF-8, found {argument[:60]!a}; type it again")
 
 
 def _fail(error: RagqaError) -> None:
-    from ragqa.cli.output import fail  # it loads what draws tables
+    from ragqa.cli.output import fail  # imported late: it loads rich
 
     fail(error)
 
@@ -157,7 +157,7 @@ def main() -> None:
         _fail(
             ConfigError(f"expected a file or folder that can be used, found {where} ({error.strerror}); name another")
         )
-    except Exception as error:  # the last line: a person at a terminal gets a message, the log gets the trace
+    except Exception as error:  # last resort: the user gets a message, the log gets the trace
         logging.getLogger(__name__).debug("unexpected failure", exc_info=True)
         sys.stderr.write(f"ragqa failed unexpectedly: {type(error).__name__}: {error}\n")
         sys.exit(1)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each setting in place of its ``**given``; None or False where not given."""
+    """Replaces the command's ``**given`` by one option per setting; None or False if the option is not given."""
     own = inspect.signature(command, eval_str=True).parameters.values()
     fixed = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
     return reshaped(command, [*fixed, *map(_parameter, settings_at(Place.OPTION))])
@@ -62,7 +62,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")] = "",
     follow: Annotated[
         str | None,
-        typer.Option(help="Record that it follows: rewritten to stand alone, shown, and asked of that corpus."),
+        typer.Option(help="Id of the record it follows: the question is rewritten, shown, and asked of that corpus."),
     ] = None,
     instead: Annotated[
         str | None, typer.Option("--as", help="With --follow: ask this in place of the rewriting.")
@@ -72,15 +72,13 @@ def ask(
     preset: Annotated[str | None, typer.Option(help="Preset, by name or as a preset file.")] = None,
     weight: Annotated[
         list[str] | None,
-        typer.Option(
-            help=f"Share of a ranking, as bm25=3; repeatable, those not named count 0. Of {listed(RETRIEVERS)}."
-        ),
+        typer.Option(help=f"Weight of a ranking, as bm25=3; repeatable; others get 0. Rankings: {listed(RETRIEVERS)}."),
     ] = None,
     batch: Annotated[
-        Path | None, typer.Option(help="Questionnaire (.xlsx, .csv): each question of a column, with --out.")
+        Path | None, typer.Option(help="Questionnaire (.xlsx, .csv): answer each question of a column; needs --out.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="With --batch: file for its rows and answers; called again, it goes on.")
+        Path | None, typer.Option(help="With --batch: file for its rows and answers; run again, it continues.")
     ] = None,
     column: Annotated[str, typer.Option(help='With --batch: head of the column; default: "question".')] = "",
     **given: Any,  # noqa: ANN401 - a value for each setting
@@ -122,14 +120,14 @@ def _check_batch(
     if batch:
         raise ConfigError("--batch expects --out and no question, --follow or --json; name the file for its answers")
     if out or column:
-        raise ConfigError("--out and --column are of a questionnaire, got no --batch; name the file of questions")
+        raise ConfigError("--out and --column need a questionnaire, got no --batch; name the file of questions")
     if not question.strip():
         msg = "The question is empty; put one in quotes behind the command, or name a file of questions: --batch"
         raise ConfigError(msg)
 
 
 def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:
-    """The follow-up as it is asked of the corpus, which is said before anything is looked up."""
+    """The follow-up rewritten to stand alone, or ``instead``; printed before retrieval starts."""
     from ragqa.conversation import follow_up
 
     found = follow_up(asked, record_id, RecordStore(Paths.from_env().records), config.generation)
@@ -144,7 +142,7 @@ def _standing_alone(asked: str, record_id: str, config: Config, instead: str | N
 
 
 def answer_all(questions: Sequence[Question], config: Config, *, as_json: bool) -> None:
-    """Answers, or checks, each of these and prints what comes of it; everything is loaded once."""
+    """Answers or checks each question and prints the results; the models are loaded once."""
     from ragqa.pipeline import load_pipeline
 
     paths, err = Paths.from_env(), stderr()
@@ -160,7 +158,7 @@ def answer_all(questions: Sequence[Question], config: Config, *, as_json: bool) 
 
 
 def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bool) -> None:
-    """Prints what the events bring as it comes; the status says how far the run is."""
+    """Prints results as their events arrive; the status shows the current stage."""
     config, out, view = pipeline.config, stdout(), View(question, pipeline.config)
     for event in pipeline.run(question):
         view = advance(view, event)
@@ -172,7 +170,7 @@ def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bo
             case Selected(selection) if config.generation.generator == "none" and not question.given:
                 typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
             case _ if isinstance(event, TraceEvent):
-                if not question.given:  # of a text that is checked the passages say which sentence found what
+                if not question.given:  # for a checked text, the passages say which sentence found them
                     stderr().print(plain(trace_words(event), style="dim"))
             case Answered(answer) if not as_json:
                 out.print(answer_panel(answer, passages))
@@ -191,7 +189,7 @@ def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bo
 
 
 def with_preset(config: Config, name: str | None) -> Config:
-    """The settings with those of the preset, or preset file, of this name, where one is given."""
+    """The settings, with those of the preset or preset file ``name`` if one is given."""
     return presets.with_preset(config, find_preset(name, Paths.from_env().presets)) if name else config
 
 

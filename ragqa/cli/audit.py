@@ -23,9 +23,9 @@ def _log() -> AuditLog:
 @app.command()
 def verify(
     anchor: Annotated[str, typer.Option(help="COUNT:HASH that this command printed earlier.")] = "",
-    anchors: Annotated[str, typer.Option(help="File of such lines; default: that of RAGQA_AUDIT_ANCHOR.")] = "",
+    anchors: Annotated[str, typer.Option(help="File of such anchors; default: the file of RAGQA_AUDIT_ANCHOR.")] = "",
 ) -> None:
-    """Verify the hash chain of the whole log; exit code 6 where a link is broken."""
+    """Verify the hash chain of the whole log; exit code 6 if a link is broken."""
     log = _log()
     found = log.verify(anchor, *noted(anchors or anchor_place()))
     if found.broken:
@@ -35,7 +35,7 @@ def verify(
 
 @app.command()
 def rotate() -> None:
-    """Puts the log aside, in its folder; the next entry is chained to it, and `verify` reads both."""
+    """Move the log aside within its folder; the next entry is chained to it, and `verify` reads both."""
     aside = _log().rotate()
     typer.echo(f"{aside.name}: put aside" if aside else "No entries since the log was put aside; nothing done.")
 

@@ -1,4 +1,4 @@
-"""Any benchmark as a command: its options from the value, its progress as a bar, its report as tables."""
+"""A benchmark as a command: options from its definition, progress as a bar, the report as tables."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ CARRIED_OUT = (
 
 
 def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[..., None]:
-    """The benchmark as a function that typer can read: one parameter an option, and --out, --restart and --json.
+    """The benchmark as a function that typer can read: one parameter per option, and --out, --restart and --json.
 
-    ``show`` prints a run that has ended, given its settings and whether JSON is wanted, in place of `printed`.
+    ``show`` replaces `printed`: it prints a finished run, given its settings and whether to print JSON.
     """
 
     def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
@@ -61,7 +61,7 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
 
 
 def further_command(one: Command) -> Callable[..., None]:
-    """What a benchmark offers beside its runs, likewise. Exit code 3 where not all is well."""
+    """A further command of a benchmark as a function that typer can read. Exit code 3 if its check fails."""
 
     def command(**given: Any) -> None:  # noqa: ANN401
         report, is_well = one.call(plain_values(given))
@@ -81,7 +81,7 @@ def shaped(command: Callable[..., None], name: str, text: str, options: Sequence
 
 
 def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of options, those of choices as texts."""
+    """The values of options, with choices as plain strings."""
     return {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
 
 
@@ -135,7 +135,7 @@ def watched(
     is_named: bool = True,
     task: Task | None = None,
 ) -> RunProgress:
-    """The last progress of a run that is drawn as a bar. Ctrl-C receives what is under way; raises typer.Exit(130)."""
+    """Runs the benchmark under a bar; its last progress. Ctrl-C awaits open requests, then raises typer.Exit(130)."""
     stop = Stop()
     steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop, task=task)
     with closing(steps):  # type: ignore[type-var]
@@ -151,16 +151,16 @@ def watched(
 
 
 def _drawn(benchmark: Benchmark, steps: Any) -> RunProgress:  # noqa: ANN401
-    last, told = RunProgress("Loading"), ""
+    last, shown = RunProgress("Loading"), ""
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
                 break
             status.update(plain(last.phase))
             phase = last.phase.partition(":")[0]
-            if phase != told and not stderr().is_terminal:  # where nobody sees the status
+            if phase != shown and not stderr().is_terminal:  # the status is not visible
                 say(phase)
-            told = phase
+            shown = phase
     with progress_bar() as bar:
         bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
         if last.resumed:
@@ -189,7 +189,7 @@ def _named(outcome: Outcome) -> str:
 
 
 def draw(report: Report) -> None:
-    """The report as tables on standard output: figures first where there is no comparison, then each comparison."""
+    """Prints the report as tables on standard output: its comparisons, or its figures if it has none."""
     if report.figures and not report.comparisons:
         table = Table()
         for heading in ("figure", "", "what it is"):
@@ -204,9 +204,9 @@ def draw(report: Report) -> None:
 
 
 def comparison_table(comparison: Comparison) -> FittedTable:
-    """One comparison; this run's lines in bold, where they come from in the last column where lines differ in it.
+    """One comparison as a table. If the lines come from several origins, a last column names them and ours are bold.
 
-    In a narrow terminal its last figures are left out first.
+    In a narrow terminal the last figures are hidden first.
     """
     table = FittedTable(plain(comparison.title), caption=plain(comparison.caption))
     table.add_column(plain(comparison.first), least=LONGEST_WORD)

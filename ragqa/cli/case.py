@@ -1,4 +1,4 @@
-"""`ragqa case`: what belongs to one matter, with its sign-off."""
+"""`ragqa case`: cases and their sign-off."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ app = typer.Typer(
 CaseId = Annotated[str, typer.Argument(metavar="CASE", help="Case id, as listed by `ragqa case list`.")]
 ItemNumber = Annotated[int, typer.Argument(metavar="[ITEM]", min=0, help="Number of the item; none: the whole case.")]
 Why = Annotated[str, typer.Option(help="The reason.")]
-As = Annotated[str, typer.Option("--as", help="Your name, which nothing proves; default: your login name.")]
+As = Annotated[str, typer.Option("--as", help="Your name (not verified); default: your login name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 def case_desk(name: str = "") -> CaseDesk:
-    """The desk of whoever is at this terminal."""
+    """The desk of the person at this terminal."""
     paths = Paths.from_env()
 
     @cache
@@ -57,7 +57,7 @@ def new(title: Annotated[str, typer.Argument(help="What the case is about.")], w
 
 @app.command("list")
 def list_cases(as_json: AsJson = False) -> None:
-    """List the cases, the one that was changed last first."""
+    """List the cases, the last changed first."""
     desk = case_desk()
     found = desk.store.list()
     if as_json:
@@ -95,8 +95,8 @@ def show(case_id: CaseId, as_json: AsJson = False) -> None:
         out.print(plain(f"item {item.number}  {title_of(item, looked)}  ({signed(item.number)})"))
     for task in case.tasks:
         ended = f"done by {task.done.by.shown}" if task.done else ""
-        told_of = ", ".join(filter(None, (task.made.owner, task.made.due, ended)))
-        out.print(plain(f"task {task.number}  {task.made.text}" + (f"  ({told_of})" if told_of else "")))
+        details = ", ".join(filter(None, (task.made.owner, task.made.due, ended)))
+        out.print(plain(f"task {task.number}  {task.made.text}" + (f"  ({details})" if details else "")))
     for n, note in enumerate(case.notes, 1):
         out.print(plain(f"note {n}  {note.by.shown}, {note.at[:16]}: {note.text}"))
     for _, event in case.review:
@@ -119,7 +119,7 @@ def add(
 def remove(
     case_id: CaseId, item: Annotated[int, typer.Argument(min=1, help="Number of the item.")], who: As = ""
 ) -> None:
-    """Take an item out of a case; what was decided on it stays known."""
+    """Remove an item from a case; decisions on it stay in the case."""
     _say(case_desk(who).remove(case_id, item), lambda _: f"item {item} is removed")
 
 
@@ -161,25 +161,25 @@ def _decide(step: Step, case_id: str, item: int, why: str, who: str) -> None:
 
 @app.command()
 def approve(case_id: CaseId, item: ItemNumber = 0, why: Why = "", who: As = "") -> None:
-    """Approve what another person submitted, as it is; refused where it has changed since."""
+    """Approve an item or case that another person submitted; refused if it has changed since."""
     _decide(Step.APPROVED, case_id, item, why, who)
 
 
 @app.command("return")
 def return_(case_id: CaseId, item: ItemNumber = 0, why: Why = "", who: As = "") -> None:
-    """Return what another person submitted, with a reason."""
+    """Return an item or case that another person submitted, with a reason."""
     _decide(Step.RETURNED, case_id, item, why, who)
 
 
 @app.command()
 def override(case_id: CaseId, item: ItemNumber = 0, why: Why = "", who: As = "") -> None:
-    """Settle what another person submitted against what it says, with a reason."""
+    """Override an item or case that another person submitted, with a reason."""
     _decide(Step.OVERRIDDEN, case_id, item, why, who)
 
 
 @app.command("search")
 def search_cases(
-    words: Annotated[str, typer.Argument(help="Words that a case has, anywhere.")], as_json: AsJson = False
+    words: Annotated[str, typer.Argument(help="Words to find anywhere in a case.")], as_json: AsJson = False
 ) -> None:
     """Search title, notes, tasks, reasons and items of all cases."""
     desk = case_desk()

@@ -29,8 +29,8 @@ def check(
 ) -> None:
     """Check a text or a document against a corpus: every sentence judged, obligations it misses, RePASs.
 
-    A PDF, Word, HTML, Excel, CSV or text file is read whole. Passages are looked up for each sentence and for the
-    whole. Of a file of answers (.json, .jsonl) each is checked, against the corpus, whatever passages it came with.
+    A PDF, Word, HTML, Excel, CSV or text file is read whole. Passages are retrieved for each sentence and for the whole
+    text. Each answer in a file of answers (.json, .jsonl) is checked against the corpus, not against its own passages.
     """
     config = with_preset(Config.from_env(), preset)
     scoring = replace(config.scoring, mode=mode or config.scoring.mode)
@@ -39,7 +39,7 @@ def check(
 
 
 def _texts(file: str, question: str) -> list[Question]:
-    """What the file holds. Raises QuestionError where it cannot be read or holds no answer, CorpusError as `score`."""
+    """The texts of the file. Raises QuestionError if it cannot be read or holds no answer, CorpusError as `score`."""
     path = Path(file)
     if path.suffix.lower() in {".json", ".jsonl"}:
         items = [item for item in read_answers(path).items if not item.skipped]

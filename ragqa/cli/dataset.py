@@ -1,4 +1,4 @@
-"""`ragqa dataset make | labels`: a benchmark and training set of one's own corpus, and what experts say of it."""
+"""`ragqa dataset make | labels`: a benchmark and training set of one's own corpus, and the labels of experts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def labels(
 ) -> None:
     """Progress and agreement of the experts' labels, which are made on the page Data set.
 
-    `ragqa dataset make`, run again for the folder, removes what they labelled irrelevant or null.
+    `ragqa dataset make`, run again for the folder, removes the pairs that they labelled irrelevant or null.
     """
     if add is not None:
         n = read_given(folder, read_utf8(add, add.name), add.name)

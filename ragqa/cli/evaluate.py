@@ -1,4 +1,4 @@
-"""`ragqa eval`: one command for each thing that is measured, and `speed`, which is here."""
+"""`ragqa eval`: the commands that measure; `speed` and `documents` are defined here."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def compare(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Runs side by side on the questions they share: means, paired differences, and what was published."""
+    """Compare runs on the questions they share: means, paired differences, and published figures."""
     runs = [load_run(folder) for folder in folders]
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
@@ -70,7 +70,7 @@ def compare(
 
 
 def ablation(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
-    """Make a table of Chasandras et al. 2025 with what is configured here, beside what they found.
+    """Reproduce a table of Chasandras et al. 2025 with the models configured here, beside the published figures.
 
     filter: five pairs of threshold and max drop. obligation-context: passages, obligations alone, obligations with
     their own prompt. steps: NOC, LOC, and VRR after each of its steps. The last two ask a language model.
@@ -114,7 +114,7 @@ shaped(
 
 
 def _check_server(chosen: Sequence[Variant]) -> None:
-    """Raises ConfigError before anything is loaded where a run needs a language model and none is configured."""
+    """Raises ConfigError, before anything is loaded, if a run needs a language model and none is configured."""
     asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
     if asking and not has_llm():
         raise ConfigError(
@@ -143,7 +143,7 @@ def _dicts(**rows: Sequence[Any]) -> dict[str, Any]:
     return {name: [asdict(row) for row in of_name] for name, of_name in rows.items()}
 
 
-app = typer.Typer(help="Measure.", no_args_is_help=True)
+app = typer.Typer(help="Measure retrieval, answers, verdicts and models.", no_args_is_help=True)
 OTHERS = (compare, ablation, citations, claims, nli, agreement, obligations)
 for benchmark in benchmarks().values():
     if benchmark.name in {*(command.__name__ for command in OTHERS), "speed"}:
@@ -173,12 +173,12 @@ def speed(
 ) -> None:
     """Median seconds per stage over the questions, with models loaded and nothing drawn.
 
-    Then the precision of each model and, where two were timed on this machine, both times.
+    Then the precision of each model and, if two were timed on this machine, both timings.
     """
     gold = load_questions(questions)[:limit]
     with stderr().status("Loading the models"):
         config = with_preset(replace(Config.from_env(), index=index), preset)
-        if selection:  # the direct writer weighs sentences before it is told what is selected
+        if selection:  # the direct generator weighs sentences before it reports the selection
             config = replace(config, generation=replace(config.generation, generator="none"))
         pipeline = load_pipeline(config, Paths.from_env(), recording=False)
     steps = measure_speed(pipeline, [item.question for item in gold], selection_only=selection)
@@ -196,9 +196,9 @@ def speed(
 @app.command()
 def documents(
     folders: Annotated[list[Path], typer.Argument(help="Documents with gold.jsonl beside them.", file_okay=False)],
-    chunk_max_tokens: Annotated[int, typer.Option(help="Most words in a passage without a number.")] = 128,
+    chunk_max_tokens: Annotated[int, typer.Option(help="Maximum words in a passage without a number.")] = 128,
 ) -> None:
-    """How many gold places of published documents come back from reading them: text, number, heading."""
+    """Read published documents and count the gold places that are found again: text, number, heading."""
     cells = []
     for folder in folders:
         rows, messages = recovered(folder, chunk_max_tokens)

@@ -1,4 +1,4 @@
-"""`ragqa eval nli | agreement | obligations | citations | claims`: what the models behind RePASs are worth."""
+"""`ragqa eval nli | agreement | obligations | citations | claims`: the models behind RePASs and verdicts, measured."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def claims(
     out: Annotated[Path | None, typer.Option(help="Write the rates here: ragqa/scoring/verdicts/rates.json.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verdicts as shipped on labelled claims, or on policies held against rules: balanced accuracy and rates."""
+    """Measure verdicts on labelled claims, or on policies compared with rules: balanced accuracy and rates."""
     scoring = scoring_with(scoring_from_env(), verdict=verdict_model)
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring, Paths.from_env())
@@ -250,7 +250,7 @@ def _wice(file: Path, scorer: RepassScorer, limit: int | None, *, as_json: bool)
 
 
 def _scoring(model: str, precision: PrecisionChoice | None, coverage_model: str = "") -> ScoringConfig:
-    """The profile of the environment with these in its place."""
+    """The scoring profile of the environment, with these models and this precision if given."""
     scoring = scoring_with(scoring_from_env(), model, coverage_model)
     return replace(scoring, precision=precision.value) if precision else scoring
 

@@ -35,23 +35,23 @@ def gaps(
     corpus: Annotated[str, typer.Argument(help="Corpus of rules, as listed by `ragqa index list`.")],
     policies: Annotated[str, typer.Argument(help="Corpus of policies, as listed there.")],
     document: Annotated[list[str] | None, typer.Option(help="Document id; repeat for several; default: all.")] = None,
-    chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
+    chapter: Annotated[list[str] | None, typer.Option(help="Beginning of the rule's number, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write rows, matrix and statements to, for Excel.")] = None,
     memo: Annotated[Path | None, typer.Option(help="File to write a memo to: .docx, .html, .md or .pdf.")] = None,
     take: Annotated[
-        Path | None, typer.Option(help="Sheet written earlier: what people said and commented is taken over.")
+        Path | None, typer.Option(help="Sheet written earlier: import people's judgements and comments.")
     ] = None,
     verifier: Annotated[
-        str, typer.Option(help="model; llm: a language model is asked, too, about rows that are not sure.")
+        str, typer.Option(help="model; llm: also ask a language model about rows that are not sure.")
     ] = "model",
-    restart: Annotated[bool, typer.Option(help="Read every row anew; what people said stays.")] = False,
+    restart: Annotated[bool, typer.Option(help="Read every row again; people's judgements stay.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the run as JSON and nothing else.")] = False,
 ) -> None:
-    """Hold a corpus's obligations against policies: covered, partly, conflicts, not found, with the words of both.
+    """Compare a corpus's obligations with policies: covered, partly, conflicts, not found, with the words of both.
 
     A row that was read is not read again until its text, the policy passages nearest to it or the verifier change; a
-    run that was stopped goes on. Rows whose status in the register is "not applicable" are not read. All is kept in
+    stopped run continues. Rows whose status in the register is "not applicable" are not read. Results are kept in
     RAGQA_HOME/gaps.
     """
     paths = Paths.from_env()
@@ -81,8 +81,8 @@ def gaps(
         stdout().print(_table(run))
     right, n_said = run.agreement
     if n_said:
-        lines.append(f"People found {right:,} of {n_said:,} results right that they spoke of")
-    lines.append(f"{len(run.unasked):,} statements of the policies on which none of these rows rests")
+        lines.append(f"People found {right:,} of {n_said:,} results right, of those that they judged")
+    lines.append(f"{len(run.unasked):,} statements of the policies support none of these rows")
     if asked := run.opinions:
         lines.append(asked)
     for line in lines:

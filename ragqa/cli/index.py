@@ -41,7 +41,7 @@ from ragqa.types.streams import returned
 def open_source(
     source: str, titles: Path | None, as_of: str, book: str, chunk_max_tokens: int, paths: Paths
 ) -> Path | PassageStream:
-    """The path, or the stream of the pages; nothing is fetched yet. Raises ConfigError, CorpusError."""
+    """The path, or for an address the stream of its pages; fetches nothing yet. Raises ConfigError, CorpusError."""
     if not source.startswith(("http://", "https://")):
         given = [name for name, value in {"--titles": titles, "--as-of": as_of, "--book": book}.items() if value]
         if given:
@@ -101,7 +101,7 @@ def build(
     chunk_max_tokens: Annotated[int, typer.Option(help="Text files: maximum words in a passage.")] = 128,
     titles: Annotated[Path | None, typer.Option(help="For an address: file of page titles, one a line.")] = None,
     as_of: Annotated[str, typer.Option(help="MediaWiki: revisions of a date, as 2023-11-01; default: today.")] = "",
-    book: Annotated[str, typer.Option(help="Kiwix: book to read, where the server has several.")] = "",
+    book: Annotated[str, typer.Option(help="Kiwix: book to read, if the server has several.")] = "",
 ) -> None:
     """Build an index of a folder of documents; an index of that name is replaced once the new one is complete.
 
@@ -260,12 +260,12 @@ def _update(
     for update in latest if latest != before else ():
         for one in update.documents:
             counts = ", ".join(f"{one.count(what)} {what}" for what in ("new", "changed", "gone"))
-            said = f"{counts}, {one.n_same + one.n_moved} the same" if one.what == "replaced" else f"{one.n_same}"
-            stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
+            passages = f"{counts}, {one.n_same + one.n_moved} the same" if one.what == "replaced" else f"{one.n_same}"
+            stdout().print(plain(f"{one.document_id}: {one.what}, passages: {passages}"))
 
 
 def encoder_for(collection: Collection, paths: Paths, name: str = "") -> Encoder | None:
-    """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
+    """The encoder of this name, else that of the corpus's index, else the default; None for ``none``."""
     name = name or encoder_name(collection, paths.indexes)
     return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)
 

@@ -1,4 +1,4 @@
-"""`ragqa keys make | list | revoke`: keys by which programs reach the server where people sign in."""
+"""`ragqa keys make | list | revoke`: keys for programs that use a server where people sign in."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ragqa.server.access.policy import Act, Role
 from ragqa.server.api.keys import KeyStore
 from ragqa.settings.paths import Paths
 
-app = typer.Typer(help="Keys by which programs reach the server.", no_args_is_help=True)
+app = typer.Typer(help="Keys for programs that use the server.", no_args_is_help=True)
 
 
 @app.command()
 def make(
-    person: Annotated[str, typer.Argument(help="Whom the key acts for: an e-mail address, or issuer|subject.")],
+    person: Annotated[str, typer.Argument(help="Person for whom the key acts: an e-mail address, or issuer|subject.")],
     role: Annotated[str, typer.Option(help="reader, analyst, curator or administrator.")] = "analyst",
-    group: Annotated[list[str] | None, typer.Option(help="Group whose corpora it may read; repeatable.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="Group whose corpora the key may read; repeatable.")] = None,
 ) -> None:
     """Make a key; its secret is printed once and kept nowhere."""
     chosen = Role.__members__.get(role.upper(), Role.NONE)
@@ -30,14 +30,14 @@ def make(
 
 @app.command(name="list")
 def list_keys() -> None:
-    """The keys, without their secrets."""
+    """List the keys, without their secrets."""
     for key in KeyStore(Paths.from_env().home).entries():
         state = f"revoked {key.revoked}" if key.revoked else "valid"
         typer.echo(f"{key.id}  {key.person}  {key.role}  {','.join(key.groups) or '-'}  made {key.created}  {state}")
 
 
 @app.command()
-def revoke(key_id: Annotated[str, typer.Argument(help="As `ragqa keys list` shows it.")]) -> None:
+def revoke(key_id: Annotated[str, typer.Argument(help="Key id, as listed by `ragqa keys list`.")]) -> None:
     """End a key at once."""
     key = KeyStore(Paths.from_env().home).revoke(key_id)
     _log(key.id, key.person, "revoked")

@@ -1,4 +1,4 @@
-"""`ragqa licences`: what ragqa needs as it is installed here, under which licences; ``--sbom`` as CycloneDX JSON."""
+"""`ragqa licences`: the packages that this installation needs, with their licences; ``--sbom`` as CycloneDX JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_SHIPPED = {"dev"}  # an extra for those who work on ragqa
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A distribution that is installed. ``licence`` is an SPDX expression where ``is_expression``; "" : not said."""
+    """An installed distribution. ``licence`` is an SPDX expression if ``is_expression``; empty: it states none."""
 
     name: str
     version: str
@@ -39,18 +39,18 @@ class Component:
 
 
 def licences(sbom: Annotated[Path | None, typer.Option(help="File to write as CycloneDX 1.6 JSON.")] = None) -> None:
-    """What ragqa needs as it is installed here, with the licences that each package states."""
+    """List the packages that this installation of ragqa needs, with the licences that they state."""
     parts = parts_of(_OURS)
     if sbom:
         sbom.write_text(json.dumps(bill(parts), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         stderr().print(plain(f"wrote {sbom}: {len(parts)} packages, {len(EMBEDDED)} models"))
         return
     for one in parts.values():
-        typer.echo(f"{one.name}\t{one.version}\t{one.licence or 'not said'}\t{one.home}")
+        typer.echo(f"{one.name}\t{one.version}\t{one.licence or 'not stated'}\t{one.home}")
 
 
 def parts_of(name: str) -> dict[str, Component]:
-    """The distribution and all that it needs and that is installed, by name; itself first."""
+    """The distribution and its installed requirements, direct and indirect, by name; itself first."""
     found: dict[str, Component] = {}
     waiting = [(name, frozenset[str]())]
     seen = set()
@@ -59,7 +59,7 @@ def parts_of(name: str) -> dict[str, Component]:
         try:
             one = distribution(at[0])
         except PackageNotFoundError:
-            continue  # for another system, or an extra that nobody wanted
+            continue  # for another system, or of an extra that is not installed
         if at in seen:
             continue
         seen.add(at)
@@ -92,17 +92,19 @@ def _is_here(name: str) -> bool:
 
 
 def _part(one: Distribution, name: str, needs: tuple[str, ...]) -> Component:
-    told = one.metadata
+    metadata = one.metadata
     expression = _said(one, "License-Expression")
-    classified = [line.rpartition(" :: ")[2] for line in told.get_all("Classifier") or () if line.startswith("License")]
-    said = _said(one, "License").strip().partition("\n")[0][:100]
-    pairs = [line.split(", ", 1) for line in told.get_all("Project-URL") or () if ", " in line]
+    classified = [
+        line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier") or () if line.startswith("License")
+    ]
+    free_text = _said(one, "License").strip().partition("\n")[0][:100]
+    pairs = [line.split(", ", 1) for line in metadata.get_all("Project-URL") or () if ", " in line]
     urls = {name.strip().lower(): url for name, url in pairs}
     named = (
         urls[name] for name in ("homepage", "home", "repository", "source", "source code", "github") if name in urls
     )
     home = next(named, "") or _said(one, "Home-page") or next(iter(urls.values()), "")
-    return Component(name, one.version, expression or ", ".join(classified) or said, bool(expression), home, needs)
+    return Component(name, one.version, expression or ", ".join(classified) or free_text, bool(expression), home, needs)
 
 
 def _said(one: Distribution, name: str) -> str:

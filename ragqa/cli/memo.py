@@ -21,12 +21,12 @@ def memo(
     out: Annotated[
         Path | None, typer.Option(help="File to write: .docx, .html, .md or .pdf; without it, Markdown is printed.")
     ] = None,
-    template: Annotated[Path | None, typer.Option(help="A .docx whose styles and page are taken.")] = None,
+    template: Annotated[Path | None, typer.Option(help="A .docx that supplies styles and page layout.")] = None,
     title: Annotated[str, typer.Option(help="Title; default: the first question.")] = "",
 ) -> None:
     """Write a memo on stored answers: question, answer, verdicts, rules word for word, settings, a page for review.
 
-    A follow-up brings the answers that it follows. A PDF is made by LibreOffice, where that is installed.
+    For a follow-up, the answers that it follows are included. A PDF needs LibreOffice.
     """
     from ragqa.cli.case import case_desk
     from ragqa.records.memo import memo_of

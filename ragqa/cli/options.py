@@ -1,4 +1,4 @@
-"""Parameters of a command that are made of something else: of a benchmark's options, settings, fields of a class."""
+"""Builds a command's parameters from a benchmark's options, from settings or from the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Command = Callable[..., None]
 
 
 def reshaped(command: Command, parameters: Iterable[inspect.Parameter]) -> Command:
-    """The command, which typer reads as one of these parameters; it is called by their names."""
+    """The command with these parameters in the signature that typer reads; they are passed by name."""
     named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     command.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in named}
@@ -19,9 +19,9 @@ def reshaped(command: Command, parameters: Iterable[inspect.Parameter]) -> Comma
 
 
 def built(kind: type[Any], **options: Any) -> Callable[[Command], Command]:  # noqa: ANN401 - what typer.Option gives
-    """A command that is given a ``kind``, a dataclass, made of ``options``: one for each field that they name.
+    """Decorates a command that takes a dataclass ``kind``: each of its fields in ``options`` becomes an option.
 
-    Types and defaults are the fields' own; a text without a default is empty where its option is not given.
+    Types and defaults are those of the fields; a string field without a default is empty if its option is not given.
     """
     hints, defaults = get_type_hints(kind), {each.name: each.default for each in fields(kind)}
     made = []

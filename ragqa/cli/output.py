@@ -43,9 +43,9 @@ class _Column:
 
 @dataclass(slots=True)
 class FittedTable:
-    """A table that leaves out columns where the terminal is narrow, instead of breaking words into slivers.
+    """A table that hides columns in a narrow terminal instead of breaking words into slivers.
 
-    The columns with the highest priority number go first; those with 0 always stay. A line below names what went.
+    The columns with the highest priority number are hidden first, those with 0 never. A line below names them.
     """
 
     title: str | Text = ""
@@ -58,7 +58,7 @@ class FittedTable:
     def add_column(
         self, heading: str | Text, priority: int = 0, justify: Literal["left", "right"] = "left", least: int = 0
     ) -> None:
-        """A column of at least ``least`` cells, and of its longest word up to `LONGEST_WORD`."""
+        """A column at least ``least`` cells wide, and as wide as its longest word up to `LONGEST_WORD`."""
         self._columns.append(_Column(_text(heading), priority, justify, least))
 
     def add_row(self, *cells: str | Text, style: str = "") -> None:
@@ -110,7 +110,7 @@ def _outer(n_columns: int) -> int:
 
 
 def _shared(least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
-    """A width for each column: what it needs at least, and of the rest an equal share up to what it would like."""
+    """A width for each column: its least width, and an equal share of the remaining room up to its natural width."""
     widths = list(least)
     while (left := room - sum(widths)) > 0:
         narrow = [place for place, width in enumerate(widths) if width < natural[place]]
@@ -151,7 +151,7 @@ def stderr() -> Console:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """The value on standard output, indented."""
+    """Prints the value on standard output as indented JSON."""
     typer.echo(json.dumps(value, indent=2))
 
 
@@ -178,14 +178,14 @@ def progress_bar() -> Progress:
 
 
 def counted(steps: Generator[int, None, _T], total: int, doing: str) -> _T:
-    """What the steps return; under a bar, as each of them says how many of ``total`` are done."""
+    """The return value of the steps, which yield how many of ``total`` are done; a bar shows it."""
     with progress_bar() as bar:
         task = bar.add_task(doing, total=total)
         return returned(steps, lambda done: bar.update(task, completed=done))
 
 
 def tracked(steps: Iterable[_T], total: int, doing: str = "Working...") -> list[_T]:
-    """All that the steps yield, counted in a bar."""
+    """A list of the values that the steps yield, counted in a bar."""
     with progress_bar() as bar:
         return list(bar.track(steps, total=total, description=doing))
 
@@ -198,7 +198,7 @@ def fail(error: RagqaError) -> NoReturn:
 
 
 def options_of(context: typer.Context) -> dict[str, Any]:
-    """The values of a command's options by their flags, given or not, in the order in which its help names them."""
+    """The values of a command's options, given or default, by flag, in the order of its help."""
     return {
         option.opts[0].lstrip("-").replace("-", "_"): context.params[option.name]
         for option in context.command.params

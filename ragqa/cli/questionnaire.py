@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def answer_batch(file: Path, out: Path, column: str, config: Config) -> None:
-    """Answers each question of the file that ``out`` has no answer to; the models are loaded once.
+    """Answers each question of the file that has no answer in ``out``; the models are loaded once.
 
-    A row that fails says why and does not end the run. Raises as `Questionnaire`, ConfigError where nothing writes.
+    A failed row holds its error, and the run continues. Raises as `Questionnaire`; ConfigError for the generator none.
     """
     from ragqa.pipeline import load_pipeline
 

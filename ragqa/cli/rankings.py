@@ -1,4 +1,4 @@
-"""Rankings for tuning and training, made or read back under a bar: those that `ragqa eval retrieval` measures."""
+"""Rankings for tuning and training, computed or read from storage under a bar, as `ragqa eval retrieval` does."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _ranker(config: Config) -> Ranker:
 def rankings_of(
     gold: Sequence[GoldQuestion], index: Index, config: Config
 ) -> tuple[list[Rankings], dict[str, float | None]]:
-    """Each retriever's rankings, ``columns[r][q]``, and its median milliseconds per question where it had to rank."""
+    """Each retriever's rankings, ``columns[r][q]``, and its median milliseconds per question that it had to rank."""
     return counted(rank_all(_ranker(replace(config, index=index.name)), gold), len(gold), "Retrieving")
 
 
 def fused_rankings(
     gold: Sequence[GoldQuestion], index: Index, reading: Stacking | None = None, folds: Sequence[Fold] = ()
 ) -> list[Ranking]:
-    """The fused ranking of each question; those made are stored as `ragqa eval retrieval` stores rankings.
+    """The fused ranking of each question; computed rankings are stored as by `ragqa eval retrieval`.
 
     Raises ConfigError as `Stacking.fusion_of`.
     """
@@ -50,10 +50,10 @@ def reranked_results(
     reranking: RerankingConfig,
     weights: Sequence[float],
 ) -> tuple[list[Result], float | None]:
-    """A result per weight, and the median milliseconds of a question, None where every score was cached.
+    """A result per weight, and the median milliseconds of a question, None if every score was cached.
 
-    Raises ModelError where there is no such reranker or it gives no good answer, and ConfigError for a weight that is
-    none or a server's key that is missing.
+    Raises ModelError if there is no such reranker or its reply is unusable, and ConfigError for an invalid weight or
+    a missing server key.
     """
     choices = [replace(reranking, weight=weight) for weight in dict.fromkeys(weights)]
     with stderr().status("Loading the reranker"):

@@ -74,7 +74,7 @@ def feedback(
     out: Annotated[Path, typer.Option(help="File to write: claims.jsonl, as `ragqa train verifier` reads it.")],
     limit: Annotated[int, typer.Option(min=1, help="Number of records, newest first.")] = 1_000,
 ) -> None:
-    """Write what readers said of verdicts as labelled claims, each over the passage that decided it."""
+    """Write readers' judgements of verdicts as labelled claims, each with the passage that decided it."""
     store = _store()
     rows = [row for one in store.list(limit) for row in claims_in(store.load(one.record_id))]
     write_whole(out, [json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
@@ -84,7 +84,7 @@ def feedback(
 @app.command()
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A file, or postgresql://HOST/DATABASE.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; created if missing.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Target, likewise; created if missing.")],
 ) -> None:
     """Copy all records with their access rights, and all cases, to another store; what exists there stays as it is.
 
@@ -109,13 +109,15 @@ def copy(
 @app.command()
 def delete(
     record_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Which; none: by the options.")
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Record ids; none: chosen by the options.")
     ] = None,
-    who: Annotated[str, typer.Option(help="Of this author only: ISSUER|SUBJECT, as `ragqa audit show` has it.")] = "",
-    before: Annotated[str, typer.Option(metavar="DATE", help="From before this day only, as 2026-01-31.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only say how many there are.")] = False,
+    who: Annotated[
+        str, typer.Option(help="Only this author's records: ISSUER|SUBJECT, as in `ragqa audit show`.")
+    ] = "",
+    before: Annotated[str, typer.Option(metavar="DATE", help="Only records from before this day, as 2026-01-31.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, the records are only counted.")] = False,
 ) -> None:
-    """Deletes records for good, with who may read them. The audit log keeps that they were asked for, and by whom."""
+    """Delete records for good, with their access rights. The audit log still shows who asked the questions."""
     if before:
         try:
             date.fromisoformat(before)
@@ -123,9 +125,9 @@ def delete(
             msg = f"--before: expected a day such as 2026-01-31, found {before[:20]!r}; correct it"
             raise ConfigError(msg) from error
     if not (record_ids or who or before):
-        raise ConfigError("expected ids, --who or --before, found none; say which records are to go")
+        raise ConfigError("expected ids, --who or --before, found none; choose the records to delete")
     store = _store()
     chosen = store.chosen(record_ids or [], who, before)
     if yes:
         store.delete(chosen, who)
-    stderr().print(plain(f"{len(chosen)} records {'deleted' if yes else 'would go; add --yes to delete them'}"))
+    stderr().print(plain(f"{len(chosen)} records {'deleted' if yes else 'would be deleted; add --yes to delete them'}"))

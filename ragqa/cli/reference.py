@@ -1,6 +1,6 @@
 """`REFERENCE.md`: parts, settings, environment variables and commands, written from registry, schema and typer.
 
-``make reference`` writes it; a test fails where it is not what would be written now.
+``make reference`` writes it; a test fails if it is out of date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
 
 def reference() -> str:
     """The whole text, the same on every machine."""
-    from ragqa.cli import COMMANDS, load_command  # this module is run beside the command line, which imports none of it
+    from ragqa.cli import COMMANDS, load_command  # only when called: commands import much
 
     lines = [
         "# Reference",

@@ -30,15 +30,15 @@ SHOWN = 40  # rows printed
 def obligations_of(
     corpus: Annotated[str, typer.Argument(help="Corpus, as listed by `ragqa index list`.")],
     document: Annotated[list[str] | None, typer.Option(help="Document id; repeat for several; default: all.")] = None,
-    chapter: Annotated[list[str] | None, typer.Option(help="How the rule's number begins, such as 3 or 3.1.")] = None,
+    chapter: Annotated[list[str] | None, typer.Option(help="Beginning of the rule's number, such as 3 or 3.1.")] = None,
     csv: Annotated[Path | None, typer.Option(help="File to write the rows to, as CSV.")] = None,
     xlsx: Annotated[Path | None, typer.Option(help="File to write the rows to, as an Excel sheet.")] = None,
     take: Annotated[
         Path | None,
-        typer.Option(help="Sheet written earlier: its owners, statuses, due days and notes are taken over."),
+        typer.Option(help="Sheet written earlier: import its owners, statuses, due days and notes."),
     ] = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="List what the new version changed, and what rests on it.")
+        bool, typer.Option("--changes", help="List the changes of the new version, and the answers they affect.")
     ] = False,
     since: Annotated[
         int, typer.Option(min=0, help="Version of the register that --changes compares with; 0: the last but one.")
@@ -47,8 +47,8 @@ def obligations_of(
 ) -> None:
     """Register the obligations of a corpus: a row for each sentence or item that obliges, with who and by when.
 
-    Rows of the corpus as it was registered before are matched: unchanged, changed, new and gone. The register is kept
-    in RAGQA_HOME/registers.
+    Rows are matched with those of the previous register: unchanged, changed, new or gone. The register is kept in
+    RAGQA_HOME/registers.
     """
     paths = Paths.from_env()
     index = open_index(corpus, paths.indexes)
@@ -103,7 +103,7 @@ def _table(rows: list[Obligation]) -> FittedTable:
 def _changed(
     found: Register, became: tuple[RowChange, ...], index: Index, paths: Paths, wanted: set[str], *, as_json: bool
 ) -> None:
-    """Prints the work list, as far as these rows go."""
+    """Prints the work list for the ``wanted`` rows."""
     answers = answers_before(index.manifest.name, index.manifest.corpus_sha256, RecordStore(paths.records))
     gaps = gap_results(paths.home / "gaps" / index.manifest.name, index_names(paths.indexes))
     items = [one for one in work_list(found, became, answers, index, gaps) if one.row.obligation_id in wanted]
@@ -111,9 +111,9 @@ def _changed(
         typer.echo(json.dumps(list(map(_told, items)), ensure_ascii=False))
         return
     counts = Counter(one.change.what for one in items)
-    told = ", ".join(f"{counts[what]:,} {what}" for what in ("new", "changed", "gone"))
+    changes = ", ".join(f"{counts[what]:,} {what}" for what in ("new", "changed", "gone"))
     n_answers = len({name for one in items for name in one.answers})
-    stdout().print(plain(f"Version {len(found.versions)}: {told}. {quantity(n_answers, 'kept answer')} to look at."))
+    stdout().print(plain(f"Version {len(found.versions)}: {changes}. {quantity(n_answers, 'kept answer')} to look at."))
     for one in items:
         row, who = one.row, ", ".join(filter(None, (one.handling.owner, one.handling.status)))
         stdout().print(
@@ -127,7 +127,7 @@ def _changed(
 
 
 def _marked(one: WorkItem) -> str:
-    """The row, in a changed one the words that are gone as [-words-], those that are new as {+words+}."""
+    """The text of the row; in a changed row, removed words as [-words-] and new words as {+words+}."""
     before, after = one.change.before, one.change.after
     pieces = []
     for gone, new in word_changes(before.text, after.text) if before and after else [(one.row.text, one.row.text)]:

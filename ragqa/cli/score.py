@@ -1,4 +1,4 @@
-"""`ragqa score`: the benchmark of answers written elsewhere, which can also print every pair."""
+"""`ragqa score`: the benchmark of answers written elsewhere; it can also print every sentence."""
 
 from __future__ import annotations
 

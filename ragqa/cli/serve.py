@@ -11,7 +11,7 @@ import typer
 
 import ragqa
 
-# app.py and its settings, which Streamlit looks for beside the script
+# app.py; Streamlit looks for its settings beside the script
 APPLICATION: Final = Path(ragqa.__file__).parent / "ui" / "served" / "app.py"
 _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
 
@@ -21,7 +21,7 @@ def serve(
     address: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for others too.")] = "localhost",
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Name that the page is opened by, where it is served to others; repeatable."),
+        typer.Option(help="Host name by which others open the page; repeatable."),
     ] = None,
 ) -> None:
     """Open the page, in a browser on this machine or for others."""

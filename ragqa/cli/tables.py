@@ -1,4 +1,4 @@
-"""Values -> rich tables for the terminal. Text from elsewhere is shown as it is, never read as markup."""
+"""Rich tables for the terminal. Text from corpora, models and users is shown literally, never read as markup."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _STYLE = {
 }
 _COVER_STYLE = {Cover.COVERED: "green", Cover.IN_PART: "yellow", Cover.IN_CONFLICT: "red", Cover.NOT_COVERED: "yellow"}
 
-TITLE_CHARS: Final = 48  # of a document's title where a passage is named
+TITLE_CHARS: Final = 48  # of a document's title in the name of a passage
 
 
 def passage_name(passage: Passage) -> str:
@@ -63,15 +63,14 @@ def passage_name(passage: Passage) -> str:
 
 
 def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
-    """Everything kept and the best of the rest, ``limit`` at least, with scores and which limit dropped each.
+    """All kept passages and the best dropped ones, at least ``limit`` rows, with scores and the reason for each drop.
 
-    A passage that is there because another one cites it, or is cited by it, says so.
+    A note marks a passage that was found because another passage cites it or is cited by it. The decision in words,
+    `Candidate.explanation`, is on the page and in the record: a row has no room for it.
 
-    The decision in words, `Candidate.explanation`, is on the page and in the record: a row has no room for it.
-
-    Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives; of a
-    fan-out the question's own and the best sub-question's, of a checked text its own and the best sentence's, in place
-    of the retrievers'.
+    After reranking, two columns give the fused score with its rank and the reranker's score with its rank. For a
+    fan-out the scores of the question and of the best sub-question replace those of the retrievers; for a checked
+    text, the scores of the text and of the best sentence.
     """
     limit = max(limit, *(candidate.rank for candidate in selection.kept), 0)
     table = FittedTable(f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
@@ -81,7 +80,7 @@ def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
     names = [part.retriever for part in candidates[0].hit.parts] if candidates else []
     further = [part.retriever for part in candidates[0].hit.reranking] if candidates else []
     if {"sub-question", "sentence"} & set(further):
-        names = []  # what the retrievers gave is in the question's own score
+        names = []  # the question's own score includes those of the retrievers
     shown = map(score_name, names)
     for priority, heading in enumerate(("relevance", *further, *shown), start=1):
         table.add_column(plain(heading), priority, "right")
@@ -104,7 +103,7 @@ def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
 
 
 def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
-    """The answer with its citations, who wrote it, and the passages the citations name."""
+    """The answer with its citations, its generator, and the cited passages."""
     body = Text()
     for sentence in answer.sentences:
         body.append(plain(sentence.text))
@@ -123,17 +122,17 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
 
 
 def relevance_group(found: Relevance) -> Group:
-    """How far the answer answers the question, and of each part why."""
+    """How well the answer answers the question, with the reason for each part."""
     title = f"Answer relevance = {found.value:.3f} (beside RePASs: does it answer what was asked?)"
     parts = (plain(f"  {part.text} {part.value:.2f}: {part.reason}") for part in found.parts)
     return Group(plain(title, style="bold"), *parts)
 
 
 def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other: Breakdown | None = None) -> Group:
-    """Every answer sentence and every obligation with what decided it, the composite with its arithmetic, provenance.
+    """Every answer sentence and obligation with its deciding sentence, the composite's arithmetic, and provenance.
 
-    ``passages`` are the kept ones: with them the group also says what is copied, which citations do not hold
-    and how E and C grow with the passages. ``other`` is the same answer in the other mode, for why the two differ.
+    ``passages`` are the kept ones: with them the group also shows the copied share, the citations that do not hold
+    and how E and C grow with the passages. ``other`` is the breakdown in the other mode, to explain the difference.
     """
     explanation = explain(evaluation, passages) if passages else None
     arithmetic = written_out(evaluation)
@@ -154,7 +153,7 @@ def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other:
 
 
 def _verdict_lines(evaluation: Breakdown) -> list[Text]:
-    """How many sentences have which verdict, and how much of C the verdicts reject."""
+    """The number of sentences with each verdict, and how much of C the verdicts reject."""
     verdicts = verdict_by_index(evaluation.sentences, evaluation.verdicts).values()
     what = "Verdicts" if evaluation.verdicts else "Raw verdicts, from a record without rules"
     counts = ", ".join(words for _, words in counted(verdicts))
@@ -192,7 +191,7 @@ def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> F
 def _deciding_premise(
     score: SentenceScore, judged: SentenceVerdict | None, premises: Sequence[Premise]
 ) -> Premise | None:
-    """The source sentence that decided the verdict, where one did; of a raw one that with the highest probability."""
+    """The source sentence that decided the verdict, if any; for a raw verdict, the one with the highest probability."""
     if judged:
         return None if judged.deciding is None else premises[judged.deciding]
     contradicted = score.verdict is Verdict.CONTRADICTED
@@ -278,7 +277,7 @@ def _explanation_lines(explanation: Explanation) -> list[Text]:
 
 
 def _citation_line(checks: Sequence[CitationCheck]) -> Text:
-    """How many sentences' citations stand as written, and what the check makes of each of the others."""
+    """How many sentences' citations are confirmed, and the corrected citations of the others."""
     confirmed = sum(check.status is CitationStatus.CONFIRMED for check in checks)
     others = "; ".join(
         f"sentence {check.index + 1} {check.status}: {marks(check.written) or 'nothing'} → "

@@ -1,4 +1,4 @@
-"""`ragqa train body | nli | obligations | retriever | reranker | ranker`: weights of labels or corpora."""
+"""`ragqa train body | nli | obligations | retriever | reranker | pack`: weights trained on labels or corpora."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def reranker(
 ) -> None:
     """Train a reranker on questions with gold passages. Killed, it resumes at its last checkpoint when run again.
 
-    The wrong passages are those that the fused ranking puts high. Use what it writes with `ragqa ask --reranker OUT`.
+    The wrong passages are those that the fused ranking puts high. Use it with `ragqa ask --reranker OUT`.
     """
     wait_passively()
     asked = asked_index(index, questions, fold)
@@ -195,7 +195,7 @@ def body(
     out: Annotated[Path, typer.Option(help="Folder of the backbone, for --base of a training.")],
     layers: Annotated[int, typer.Option(min=1, help="Number of first layers to keep.")] = 6,
 ) -> None:
-    """Cut an encoder that a registry carries as ONNX down to its first layers, to start a training from."""
+    """Cut an encoder in an ONNX file down to its first layers, as the backbone of a training."""
     n_layers = cut_body(file, layers, out)
     stdout().print(
         plain(f"{layers} of {n_layers} layers are in {out}; train: ragqa train nli --base {out} --pairs FILE")
@@ -240,16 +240,16 @@ def nli(
 @app.command()
 def pack(
     folder: Annotated[Path, typer.Argument(help="A trained classifier, such as `train verifier` writes.")],
-    out: Annotated[Path, typer.Option(help="Folder to write, beside the base's where it shares with one.")],
-    base: Annotated[str, typer.Option(help="The model whose word embeddings it shares.")] = "nli-minilm-l6",
+    out: Annotated[Path, typer.Option(help="Folder to write; beside the folder of a base that it shares with.")],
+    base: Annotated[str, typer.Option(help="Model whose word embeddings it shares.")] = "nli-minilm-l6",
     body: Annotated[
-        Path | None, typer.Option(help="Safetensors file of the model it was trained from: pack the difference alone.")
+        Path | None, typer.Option(help="Safetensors file of the model it was trained from: pack only the difference.")
     ] = None,
-    rank: Annotated[int, typer.Option(min=1, help="With --body: of the factors of each matrix's difference.")] = 16,
+    rank: Annotated[int, typer.Option(min=1, help="With --body: rank of each matrix's difference.")] = 16,
     earlier: Annotated[
-        Path | None, typer.Option(help="Folder it was trained on from: pack a mean of both weights.")
+        Path | None, typer.Option(help="Folder of the classifier whose training it continues: pack a mean of both.")
     ] = None,
-    share: Annotated[float, typer.Option(min=0, max=1, help="With --earlier: of the later weights in the mean.")] = 0.5,
+    share: Annotated[float, typer.Option(min=0, max=1, help="With --earlier: share of the later weights.")] = 0.5,
 ) -> None:
     """Pack a classifier: int8 matrices that share word embeddings with a base, or an adapter of a body."""
     if body:

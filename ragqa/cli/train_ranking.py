@@ -26,7 +26,7 @@ from ragqa.types import Ranking
 
 Questions = Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")]
 Weights = Annotated[
-    list[float] | None, typer.Option(help="Weight of a question of each file, in the order of --questions.")
+    list[float] | None, typer.Option(help="Weight of the questions of each file, in the order of --questions.")
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
 
@@ -58,16 +58,16 @@ def ranker(
     stacked: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where the model of --further learns from these questions: the ranking of the index by a model that "
-            "learnt from fold 1 of --folds (`ragqa train retriever --fold 1/5`, same --questions), then fold 2, and on."
+            help="If the model of --further was trained on these questions: the ranking by the model trained for fold "
+            "1 of --folds (`ragqa train retriever --fold 1/5`, same --questions), then fold 2, and so on."
         ),
     ] = None,
 ) -> None:
-    """Train learning to rank (LambdaMART) on questions with gold passages: minutes, and no model but what retrieves.
+    """Train learning to rank (LambdaMART) on questions with gold passages: takes minutes and needs no further model.
 
-    Measured first, fold by fold, on questions none of whose gold passages it learnt from; what is written has learnt
-    from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`. With --stacked the same holds of the
-    encoder under it: of each question it reads the ranking of a model that learnt from none of its gold passages.
+    It is first measured fold by fold, on questions none of whose gold passages it was trained on; the ranker written
+    is trained on all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`. With --stacked the same holds
+    for the encoder under it: it reads, for each question, the ranking by a model not trained on its gold passages.
     """
     fusion = find_preset(preset, Paths.from_env().presets).fusion if preset else None
     reading = Stacking(training.further, tuple(stacked or ()), fusion)

@@ -1,4 +1,4 @@
-"""`ragqa train answers | verdicts | verifier`: what reads sentences, and how a training is shown."""
+"""`ragqa train answers | verdicts | verifier`: the selector and the verifier; the progress bar of a training."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from ragqa.scoring.verdicts.belief import calibration_of
 from ragqa.settings.config import scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
 
-STOP_AFTER = typer.Option(min=1, help="Number of steps after which the weights are written.")
+STOP_AFTER = typer.Option(min=1, help="Write the weights after this number of steps.")
 Out = Annotated[
-    Path, typer.Option(help="Folder of what is trained and its checkpoint; an interrupted training resumes there.")
+    Path, typer.Option(help="Folder of the model and its checkpoint; an interrupted training resumes there.")
 ]
 
 
@@ -45,13 +45,13 @@ Out = Annotated[
     claims=typer.Option(help="JSON lines of passages with questions: claims.jsonl of RAGQA_DATA/claims."),
     documents=typer.Option(help="ObliQA documents: the headings above these passages."),
     squad=typer.Option(help="Questions of SQuAD 2.0, gzipped JSON lines."),
-    without=typer.Option(help="JSON lines of questions that are not learnt."),
-    written=typer.Option(help="RAGQA_DATA: learn our own questions about further passages of it, too."),
+    without=typer.Option(help="JSON lines of questions to leave out of the training."),
+    written=typer.Option(help="RAGQA_DATA: train also on our own questions about further passages of it."),
     fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
-    passes=typer.Option(min=1, help="Over the claims' questions, each with sentences drawn anew."),
-    n_questions=typer.Option("--n-questions", min=1, help="Of these in a pass, drawn at random; default: all."),
+    passes=typer.Option(min=1, help="Passes over the claims' questions, each with newly drawn sentences."),
+    n_questions=typer.Option("--n-questions", min=1, help="Number of them in a pass, drawn at random; default: all."),
     n_squad=typer.Option("--n-squad", min=0, help="Questions of --squad."),
-    seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
+    seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
 def answers(
     ctx: typer.Context,
@@ -60,7 +60,7 @@ def answers(
     base: Annotated[str, typer.Option(help="Cross-encoder of one output to start from: a folder.")],
     stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
-    """Train what says which sentence answers a question. Killed, it resumes at its last checkpoint when run again."""
+    """Train the selector, which tells if a sentence answers a question. Killed, it resumes at its last checkpoint."""
     wait_passively()
     with stderr().status("Reading questions"):
         train, held_out = gather_questions(sources)
@@ -75,9 +75,9 @@ def verdicts(
     claims: Annotated[Path, typer.Option(help="claims.jsonl of RAGQA_DATA/claims, or one like it.")],
     verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
     fold: Annotated[
-        int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold: the one that the verifier has not seen.")
+        int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold, which the verifier must not have seen.")
     ] = None,
-    parts: Annotated[int, typer.Option(min=2, help="That are tested in turn; a document is in one.")] = 5,
+    parts: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation; a document is in one part.")] = 5,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -85,7 +85,7 @@ def verdicts(
         ),
     ] = None,
 ) -> None:
-    """Fit the weights and lines by which verdicts believe the verifier, from claims that it has not seen."""
+    """Fit the weights and lines that turn the verifier's outputs into verdicts, on claims that it has not seen."""
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring_with(scoring_from_env(), verdict=verdict_model), Paths.from_env())
     passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
@@ -107,8 +107,9 @@ def verdicts(
     )
     stdout().print(
         plain(
-            f"Denied: supported ones called contradicted. Most probable label, out of {parts} parts: balanced accuracy "
-            f"{most_probable(cases, apart):.3f}; by the present weights {most_probable(cases, [now] * len(cases)):.3f}."
+            f"Denied: supported claims called contradicted. Most probable label, out of {parts} parts: balanced "
+            f"accuracy {most_probable(cases, apart):.3f}; by the present weights "
+            f"{most_probable(cases, [now] * len(cases)):.3f}."
         )
     )
     if out:
@@ -122,14 +123,14 @@ def verdicts(
     VerifierSources,
     claims=typer.Option(help="Folder of claims.jsonl and gaps.jsonl, such as RAGQA_DATA/claims."),
     fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
-    passes=typer.Option(min=1, help="Over the claims, each with windows drawn anew."),
-    n_general=typer.Option("--general", min=0, help="General pairs beside them."),
-    n_made=typer.Option("--made", min=0, help="Pairs made by rule of the claims' passages."),
-    written=typer.Option(help="RAGQA_DATA: learn our own claims about further passages of it, too."),
+    passes=typer.Option(min=1, help="Passes over the claims, each with newly drawn windows."),
+    n_general=typer.Option("--general", min=0, help="Number of general pairs beside them."),
+    n_made=typer.Option("--made", min=0, help="Number of pairs made by rule from the claims' passages."),
+    written=typer.Option(help="RAGQA_DATA: train also on our own claims about further passages of it."),
     answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
-    n_taught=typer.Option("--taught", min=0, help="Pairs that nobody labelled, as --teacher reads them."),
-    n_first=typer.Option("--first", min=0, help="Short general pairs, seen before all others."),
-    seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
+    n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs that --teacher labels."),
+    n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
+    seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
 def verifier(
     ctx: typer.Context,
@@ -138,12 +139,14 @@ def verifier(
     pairs: Annotated[
         list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
     ] = None,
-    frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
+    frozen_layers: Annotated[int, typer.Option(min=0, help="Number of lowest layers that are not trained.")] = 0,
     rank: Annotated[
-        int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
+        int, typer.Option(min=0, help="Train factors of this rank beside the other layers; 0: the layers themselves.")
     ] = 0,
     base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
-    teacher: Annotated[str, typer.Option(help="Larger verifier that reads the --taught pairs; not of this fold.")] = "",
+    teacher: Annotated[
+        str, typer.Option(help="Larger verifier, not trained on this fold, that labels the --taught pairs.")
+    ] = "",
     stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
@@ -164,7 +167,7 @@ def verifier(
 
 
 def shown_training(reports: Iterable[Reading | Progress]) -> Progress:
-    """The last report of a training, all of them shown in a bar."""
+    """The last report of a training; a bar shows all of them."""
     with progress_bar() as bar:
         task = bar.add_task("Training", total=None)
         for now in reports:

@@ -31,13 +31,13 @@ from ragqa.settings.preset_files import check_name
 from ragqa.types.streams import returned
 
 FOR_THE_PAGE: Final = " The page shows the preset files in `presets/` under RAGQA_HOME."
-NOT_FOUND_BY = ("out", "json")  # options that decide nothing of what is found
+NOT_FOUND_BY = ("out", "json")  # options that do not change the result
 
 
 @built(
     SearchSpace,
     measure=typer.Option(help="Measure of the ranking: AP, R, nDCG, RR or Success at N."),
-    beta=typer.Option(help="Beta of the filter's F measure; 2 weighs recall twice."),
+    beta=typer.Option(help="Beta of the filter's F measure; 2 gives recall twice the weight."),
     folds=typer.Option(min=2, help="Folds of the cross-validation."),
     step=typer.Option(help="Step between weights: 1 divided by a whole number."),
     seed=typer.Option(min=0, help="Seed of the folds and of the test."),
@@ -58,9 +58,9 @@ def tune(
 ) -> None:
     """Choose how passages are ranked and filtered: settings from one part of the questions, tested on the rest.
 
-    No gold passage is both learnt from and tested on. The filter is tuned for the tuned ranking, or for the default one
-    where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are stored
-    under RAGQA_HOME, as by `ragqa eval retrieval`.
+    No gold passage is used both for tuning and for testing. The filter is tuned for the tuned ranking, or for the
+    default one if no tuned one is significantly better; --write keeps the default of every setting that is not better.
+    Rankings are stored under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
     depths = tuple(sorted(set(depth))) if depth else search.depths
     search = replace(search, indexes=tuple(dict.fromkeys(index)), depths=depths)
@@ -108,7 +108,7 @@ def tune(
 
 
 def _check_files(out: Path | None, write: Path | None) -> None:
-    """Raises ConfigError for what cannot be written, before anything is ranked."""
+    """Raises ConfigError, before anything is ranked, for a file that cannot be written."""
     for option, file in (("--out", out), ("--write", write)):
         if file and not file.parent.is_dir():
             msg = f"{option} must be in a folder that exists, got {str(file)!r}; make the folder or choose another"
@@ -133,7 +133,7 @@ def _check_same_corpus(opened: Mapping[str, Index]) -> None:
 
 
 def _table(title: str, ranked: Tuned, filtered: TunedFilter, sizes: list[tuple[int, int]]) -> Table:
-    """What each fold chose, and its figures on the questions it was not chosen on, those of the defaults beside."""
+    """The settings that each fold chose, with their and the defaults' figures on the questions of its test part."""
     name, f_name = display_name(ranked.measure), filtered.measure
     found = Table(title=plain(title))
     found.add_column("fold")

@@ -1,1 +1,1 @@
-"""What every room may need and none owns: durable files, HTTP, caches, metrics, logs. It knows no stage."""
+"""Shared by all rooms and independent of the stages: durable files, HTTP, caches, metrics, logs."""

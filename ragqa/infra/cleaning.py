@@ -1,4 +1,4 @@
-"""Characters that never help a reader or a model and can do harm, taken out of text. Pure, linear in the text."""
+"""Removes characters from text that never help a reader or a model and can do harm. Pure; linear in the text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from typing import Final
 
 _KEY_LIKE: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)[^\s/@'\"]+@", re.IGNORECASE)
-_LEAST_CHARS: Final = 4  # "x" as the key of a server that wants none is no secret, and too common a text to cut out
+_LEAST_CHARS: Final = 4  # a placeholder such as "x", for a server without keys, is no secret and too common to remove
 
 
 def without_keys(text: str, *secrets: str) -> str:
-    """The text without these, logins in addresses, and anything that looks like a key."""
+    """The text without these keys, logins in addresses, and anything that looks like a key."""
     for secret in secrets:
         if len(secret) >= _LEAST_CHARS:
             text = text.replace(secret, "[key]").replace(json.dumps(secret)[1:-1], "[key]")
@@ -19,7 +19,7 @@ def without_keys(text: str, *secrets: str) -> str:
 
 
 def plain_line(text: str, most_chars: int, *secrets: str) -> str:
-    """The text on one line and `without_keys`, at most so many characters."""
+    """The text on one line and `without_keys`, at most ``most_chars`` characters."""
     line = without_keys(" ".join(without_controls(text).split()), *secrets)
     return line if len(line) <= most_chars else line[: most_chars - 1] + "…"
 
@@ -39,7 +39,7 @@ def without_controls(text: str) -> str:
 
 
 def writable(text: str) -> str:
-    """The text without what no XML, and so no Office file, can hold."""
+    """The text without the characters that XML, and so an Office file, cannot hold."""
     return re.sub("[\ufffe\uffff]", "\ufffd", without_controls(text))
 
 
@@ -52,5 +52,5 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def cell(text: str) -> str:
-    """The text as a cell of a table that somebody may open in a spreadsheet: never a formula there."""
+    """The text as a cell of a table, escaped so that no spreadsheet reads it as a formula."""
     return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text

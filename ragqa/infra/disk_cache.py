@@ -1,7 +1,7 @@
-"""A cache in a SQLite file, which may lose anything at any time and must never fail its user.
+"""A cache in a SQLite file, which may lose values at any time and never raises an error to its user.
 
-Whatever goes wrong is logged once and means "not found" or "not added". Safe between threads and processes. Beside it
-what lets several sessions share one model: a lock that is served in order, and a bounded memory of results.
+A failure is logged once and means "not found" or "not added". Safe between threads and processes. The module also has
+two classes by which several sessions share one model: a fair lock, and a bounded memory of results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threading import Condition, Lock
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-REMEMBERED_QUERIES = 256  # vectors of questions that an encoder keeps at hand: 0.4 MB of 384 float32 each
+REMEMBERED_QUERIES = 256  # vectors of questions that an encoder keeps in memory: 0.4 MB at 384 float32 each
 
 Key = TypeVar("Key")
 Remembered = TypeVar("Remembered")
@@ -83,7 +83,7 @@ class RecentResults(Generic[Key, Remembered]):
         return known[key]
 
     def known(self, keys: Iterable[Key]) -> dict[Key, Remembered]:
-        """Those of these keys that are remembered, with their results; they become the most recent."""
+        """The remembered results of these keys, by key; they become the most recent."""
         found: dict[Key, Remembered] = {}
         with self._lock:
             for key in keys:
@@ -102,7 +102,7 @@ class RecentResults(Generic[Key, Remembered]):
                 self._results.popitem(last=False)
 
 
-REST_SECONDS = 30.0  # after a failure the disk is left alone for so long
+REST_SECONDS = 30.0  # pause after a failure, in which the disk is not used
 KEYS_PER_QUERY = 500  # SQLite takes 999 at least
 RETRY_SECONDS = 0.01
 
@@ -115,17 +115,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CacheFormat(Generic[Value]):
-    """What a file of this kind holds: one table of values under keys, its version, and words for the log."""
+    """The format of a cache file: one table of values by key, its version, and words for the log."""
 
     table: str
     columns: tuple[str, ...]  # of a value
     column_type: str  # "REAL"
     version: int
-    patience_seconds: float  # how long another process's transaction is waited for; ours take milliseconds
+    patience_seconds: float  # longest wait for another process's transaction; ours take milliseconds
     holds: str  # "NLI results"
-    user: str  # what continues without it: "scoring"
-    to_row: Callable[[Value], Row | None]  # None: not worth adding
-    from_row: Callable[[Row], Value | None]  # None: no such value, as after a write by another program
+    user: str  # the work that continues without it: "scoring"
+    to_row: Callable[[Value], Row | None]  # None: do not add
+    from_row: Callable[[Row], Value | None]  # None: not a valid value, as after a write by another program
     renews: bool  # whether reading a value in the older half makes it the newest
 
     @property
@@ -140,10 +140,10 @@ class CacheFormat(Generic[Value]):
 
 
 class DiskCache(Generic[Value]):
-    """At most ``most`` values in one file, the oldest leave first. Locks itself: share it.
+    """At most ``most`` values in one file; the oldest are removed first. Locks itself, so it may be shared.
 
-    Nothing is opened before it is needed; the file and its folder are made where they are missing. Values come back bit
-    for bit as they were given.
+    The file is opened when first needed, and created with its folder if missing. Values are returned bit for bit as
+    they were added.
     """
 
     def __init__(self, file: Path, format: CacheFormat[Value], most: int) -> None:
@@ -157,7 +157,7 @@ class DiskCache(Generic[Value]):
         self._warned = False
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, Value]:
-        """Those of these keys that are cached, with their values."""
+        """The cached values of these keys, by key."""
         distinct = list(dict.fromkeys(keys))
         return self._attempt(lambda connection: self._read(connection, distinct), {}) if distinct else {}
 
@@ -207,7 +207,7 @@ class DiskCache(Generic[Value]):
             raise
 
     def _attempt(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
-        """What ``work`` gives, or ``otherwise``: while the disk rests, or where it fails."""
+        """The result of ``work``; ``otherwise`` if it fails, or within `REST_SECONDS` of a failure."""
         with self._lock:
             if time.monotonic() < self._rests_until:
                 return otherwise
@@ -258,7 +258,7 @@ class DiskCache(Generic[Value]):
 
 
 def use_wal(connection: sqlite3.Connection, patience_seconds: float) -> None:
-    """Switches to the write-ahead log. SQLite does not wait when another process is switching: this does."""
+    """Switches to the write-ahead log; waits, as SQLite does not, while another process is switching."""
     until = time.monotonic() + patience_seconds
     while True:
         try:

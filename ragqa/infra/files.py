@@ -1,7 +1,7 @@
 """Durable files: written whole, appended to, moved and locked. Nothing else in ragqa syncs, renames or locks.
 
-What a function here says is on disk survives a power cut, not only a killed process. Every step is one call of `os`, so
-that tests can stop at each of them.
+"On disk" means here that data survive a power cut, not only a killed process. Every step is one call of `os`, so that
+tests can stop at each of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, Any
 
 
 def flush(path: Path) -> None:
-    """This file is on disk, or the names in this folder, not only in the system's memory."""
+    """Puts this file, or the names in this folder, on disk."""
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -26,31 +26,31 @@ def flush(path: Path) -> None:
 
 
 def flush_open(file: IO[Any]) -> None:
-    """What was written to this open file is on disk."""
+    """Puts all data written to this open file on disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def flush_tree(folder: Path) -> None:
-    """Every file and folder from here down is on disk."""
+    """Puts this folder, with every file and folder below it, on disk."""
     for path in (*folder.rglob("*"), folder):
         flush(path)
 
 
 def sha256_of(path: Path) -> str:
-    """Of the file's bytes, in hexadecimal digits."""
+    """The sha256 of the file's bytes, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def move(source: Path, target: Path) -> Path:
-    """Gives a file or folder another name on the same disk, in one step; a file of that name is replaced."""
+    """Renames a file or folder on the same disk, in one step; replaces an existing file of that name."""
     os.replace(source, target)  # noqa: PTH105 - by os, as every step here
     return target
 
 
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Puts a file with this text in place in one step: a reader finds the old one or the new one, whole.
+    """Writes a file with this text in one step: a reader finds the old file or the new one, complete.
 
     Characters that have no UTF-8 form (lone surrogates) are written as escapes. One process at a time may write it.
     """
@@ -68,10 +68,10 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
 
 @contextmanager
 def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
-    """A path beside this one to write to; what is there when the block ends takes the place of the file in one step.
+    """Gives a path beside this one to write to; when the block ends, that file replaces this one in one step.
 
-    ``shared``: several processes may do so at once, the last one counts. A process that is killed leaves the old file
-    or the new one, whole; a power cut may leave neither, so this is for what can be made again.
+    ``shared``: several processes may do so at once, and the last one wins. A killed process leaves the old file or the
+    new one, complete. A power cut may leave neither, so use this only for data that can be recreated.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8) if shared else 'new'}")
     try:
@@ -83,7 +83,7 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
 
 
 class Appending:
-    """A file that only grows: what stands behind ``end`` is cut off when it is first written to."""
+    """A file that only grows: the first write cuts off everything after ``end``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -91,7 +91,7 @@ class Appending:
         self._descriptor: int | None = None
 
     def append(self, data: bytes, *, sync: bool = True) -> int:
-        """Adds this, on disk when this returns; gives where it begins. ``sync`` False: only a power cut may lose it."""
+        """Adds the data, on disk on return; returns their offset. ``sync`` False: a power cut may lose them."""
         if self._descriptor is None:
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             os.ftruncate(self._descriptor, self.end)
@@ -103,19 +103,19 @@ class Appending:
         return offset
 
     def close(self) -> None:
-        """Gives the file back; a second call does nothing."""
+        """Closes the file; a second call does nothing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def append(path: Path, data: bytes) -> None:
-    """Adds this to the end of a file, which is made where there is none; it is on disk when this returns."""
+    """Adds the data to the end of a file, created if missing; they are on disk on return."""
     _append(path, data, path.stat().st_size if path.exists() else 0)
 
 
 def append_json_lines(path: Path, rows: Iterable[object]) -> None:
-    """Adds a line for each of these values, as `append`; a last line that was half written is cut off before."""
+    """Adds a line for each of these values, as `append`, after cutting off a half-written last line."""
     data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     _append(path, data, _end_of_lines(path))
 
@@ -130,7 +130,7 @@ def _append(path: Path, data: bytes, end: int) -> None:
 
 
 def _end_of_lines(path: Path, block: int = 1 << 16) -> int:
-    """Where the last whole line of a file ends; 0 where there is no file."""
+    """The offset after the last whole line of a file; 0 if there is no file."""
     if not path.exists():
         return 0
     with path.open("rb") as file:
@@ -146,14 +146,14 @@ def _end_of_lines(path: Path, block: int = 1 << 16) -> int:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    """All of it, or OSError; the system may take less than it is given."""
+    """Writes all data or raises OSError; one call of the system may write only a part."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 class Lock:
-    """The file that only one thread of one process holds at a time; it is free as soon as that process has ended."""
+    """A lock file that one thread of one process holds at a time; it is released when that process ends."""
 
     def __init__(self, path: Path) -> None:
         from filelock import FileLock  # it loads asyncio
@@ -161,7 +161,7 @@ class Lock:
         self._lock = FileLock(path, thread_local=False)
 
     def take(self, patience_seconds: float = 0.0) -> bool:
-        """Whether it is held now, after waiting for so long at most."""
+        """Takes the lock, waiting at most ``patience_seconds``; whether it is held now."""
         from filelock import Timeout
 
         try:
@@ -171,13 +171,13 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Gives it back; where it is not held, this does nothing."""
+        """Releases the lock; does nothing if it is not held."""
         self._lock.release()
 
 
 @contextmanager
 def locked(path: Path, refusal: Callable[[], Exception], patience_seconds: float = 0.0) -> Iterator[None]:
-    """Holds the lock of this file; raises ``refusal()`` where another holds it for longer than the patience."""
+    """Holds the lock of this file; raises ``refusal()`` if another holder keeps it longer than the patience."""
     lock = Lock(path)
     if not lock.take(patience_seconds):
         raise refusal()

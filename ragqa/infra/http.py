@@ -1,9 +1,9 @@
-"""The one client of models behind an API: addresses, keys, retries, errors; and what every client of a server shares.
+"""The client of models behind an API: addresses, keys, retries, errors; and functions shared by all HTTP clients.
 
-`ModelApi` asks for embeddings and reranking scores. The key goes nowhere but into the Authorization header; a server
-may echo it: none of its words leave without `_plain`. This is httpx2 and not the `openai` package that writes answers:
-that one bounds neither the size of a reply nor the time of a slow one, has no reranking, and every check below would
-still be needed around it.
+`ModelApi` requests embeddings and reranking scores. The key is sent only in the Authorization header. A server may
+echo it, so all of the server's text passes through `_plain`. This uses httpx2 and not the `openai` package that writes
+answers: that package limits neither the size of a reply nor the time of a slow one, has no reranking, and would need
+every check below as well.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ FIRST_PAUSE_SECONDS: Final = 1.0  # before the second try; doubled before each f
 TRIES: Final = 5
 TIMEOUT_SECONDS: Final = 60.0  # for a whole answer
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
-MAX_PAUSE_SECONDS: Final = 30.0  # whatever the server asks for
+MAX_PAUSE_SECONDS: Final = 30.0  # even if the server asks for more
 MAX_ANSWER_BYTES: Final = 64 * 2**20  # 128 vectors of 4,096 numbers are some 12 MB
-MAX_DETAIL_CHARS: Final = 200  # of a server's own words
+MAX_DETAIL_CHARS: Final = 200  # of a server's own text in a message
 
 logger = logging.getLogger(__name__)
-_sleep = time.sleep  # tests put another in
+_sleep = time.sleep  # tests replace it
 _chance = random.Random()  # noqa: S311 - no secret; its own: the process's one may be seeded by others, and compared
 _Found = TypeVar("_Found")
 
 
 def read_body(response: httpx2.Response, max_bytes: int, timeout_seconds: float) -> bytes:
-    """The whole body. Raises ValueError where it is too long, httpx2.ReadTimeout where it comes too slowly."""
+    """The whole body. Raises ValueError if it is too long, httpx2.ReadTimeout if it arrives too slowly."""
     import httpx2
 
     until, content = time.monotonic() + timeout_seconds, bytearray()
@@ -57,7 +57,7 @@ def read_body(response: httpx2.Response, max_bytes: int, timeout_seconds: float)
 
 
 def retry_after_seconds(header: str) -> float:
-    """What a Retry-After header asks for, in seconds from now: a number or a date; 0 where it says neither."""
+    """The seconds from now that a Retry-After header asks for, as a number or a date; 0 if it has neither."""
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", header):
         return float(header)
     try:
@@ -69,16 +69,16 @@ def retry_after_seconds(header: str) -> float:
 def pause_seconds(
     n_tries: int, asked_seconds: float, max_seconds: float, first_seconds: float = FIRST_PAUSE_SECONDS
 ) -> float:
-    """How long to wait after this many tries: doubled each time, no less than asked for, a little by chance."""
+    """The pause after this many tries: doubled each time, at least ``asked_seconds``, with a little random jitter."""
     pause = max(first_seconds * 2.0 ** min(n_tries - 1, 60), asked_seconds)
     return min(pause * (1 + _chance.random() / 4), max_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a try gave nothing, and whether another try may; ``retry_after_seconds`` is what the server asks for.
+    """Why a try failed, and whether another may succeed; ``retry_after_seconds`` is the pause the server asks for.
 
-    ``error`` is what the client raised, for who hands that on.
+    ``error`` is the exception of the client, for callers that raise it again.
     """
 
     found: str
@@ -89,7 +89,7 @@ class Fault:
 
 
 def may_pass(status: int) -> bool:
-    """Whether a server that answers so may answer otherwise a moment later."""
+    """Whether an error with this status is temporary, so that a later try may succeed."""
     return status in (408, 429) or status >= 500
 
 
@@ -100,9 +100,9 @@ def tried(
     wait: Callable[[float], object],
     server: str,
 ) -> tuple[_Found | Fault, int]:
-    """What the last try gave, and how many there were: until one succeeds, fails for good, or all are made.
+    """Tries until one succeeds or fails permanently, at most ``n_tries``; the last result and the number of tries.
 
-    ``pause`` says how long to ``wait`` after so many tries, given what the server asks for.
+    ``pause`` gives the seconds to ``wait`` from the number of tries and the pause that the server asks for.
     """
     n_made = 1
     while isinstance(outcome := attempt(), Fault) and outcome.may_pass and n_made < n_tries:
@@ -116,7 +116,7 @@ def tried(
 def exchange(
     client: httpx2.Client, method: str, url: str, max_bytes: int, timeout_seconds: float, content: Mapping[str, Any]
 ) -> tuple[httpx2.Response, bytes] | Fault:
-    """The server's answer with its whole body, whatever its status; `Fault.found` is in the client's own words."""
+    """The server's answer of any status with its whole body; a `Fault` has the client's own words in ``found``."""
     import httpx2
 
     try:
@@ -124,7 +124,7 @@ def exchange(
             return response, read_body(response, max_bytes, timeout_seconds)
     except httpx2.TimeoutException:
         return Fault(f"no whole answer within {timeout_seconds:g} s", "try again later", may_pass=True)
-    except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+    except Exception as error:  # a server can make the client raise anything; the user gets an explanation
         is_transport = isinstance(error, httpx2.TransportError)
         return Fault(f"{type(error).__name__}: {error}", may_pass=is_transport)
 
@@ -141,12 +141,12 @@ def is_address(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Whose protocol is spoken, and where its settings are read."""
+    """A provider's protocol, and the variables of its settings."""
 
     key_variable: str
     url_variable: str
     default_url: str
-    is_voyage: bool  # it is told what a text is for, and that it may cut one
+    is_voyage: bool  # requests say what a text is for, and that it may be truncated
 
 
 PROVIDERS: Final = {
@@ -157,13 +157,13 @@ PROVIDERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is asked of a server, in the words of its errors."""
+    """The service requested from a server, with the words for its errors."""
 
     kind: str  # "an encoder"
     path: str  # "/embeddings"
     server: str  # "embedding server"
     serves: str  # "embeddings"
-    instead: str  # what can be done without it, the end of each message
+    instead: str  # the alternative to it, the end of each message
 
 
 def is_api_name(name: str) -> bool:
@@ -172,7 +172,7 @@ def is_api_name(name: str) -> bool:
 
 
 def missing_key(name: str, environ: Mapping[str, str] | None = None) -> str:
-    """The variable that must hold a key before this model can be asked; empty where it does, or none is wanted."""
+    """The variable in which this model's key is missing; empty if it is set, or no key is needed."""
     env = os.environ if environ is None else environ
     provider = PROVIDERS.get(name.partition(":")[0])
     is_set = provider is None or any((env.get(v) or "").strip() for v in (provider.key_variable, provider.url_variable))
@@ -180,15 +180,15 @@ def missing_key(name: str, environ: Mapping[str, str] | None = None) -> str:
 
 
 class ModelApi:
-    """One model behind one server: sends, tries again, returns what a check lets through. Safe between threads."""
+    """One model behind one server: sends requests, retries, returns checked answers. Safe between threads."""
 
     def __init__(self, name: str, service: Service, environ: Mapping[str, str] | None = None) -> None:
         """A model called ``openai:MODEL`` or ``voyage:MODEL``; makes no request yet.
 
-        Address and key are read from ``environ``, the process's own where None. Raises ModelError for a name that means
-        no API, ConfigError where the address or the key cannot work.
+        Address and key are read from ``environ`` (None: the process's own). Raises ModelError for a name of another
+        form, ConfigError for an invalid address or key.
         """
-        import httpx2  # 0.1 s: only those who ask an API pay for it
+        import httpx2  # takes 0.1 s, needed only for an API
 
         kind, _, self.model = name.partition(":")
         if kind not in PROVIDERS or not self.model.strip() or not self.model.isprintable():
@@ -208,10 +208,10 @@ class ModelApi:
         self.close = weakref.finalize(self, self._client.close)
 
     def post(self, body: Mapping[str, Any], expected: str, longest: int, checked: Callable[[bytes], _Found]) -> _Found:
-        """What ``checked`` makes of the answer to ``body``; it raises ValueError for one that is refused.
+        """The result of ``checked`` on the answer to ``body``; ``checked`` raises ValueError to refuse an answer.
 
         ``expected`` ("3 vectors") and ``longest``, the characters of the longest text sent, are for messages. Raises
-        ModelError, and ConfigError where the server wants a key and there is none.
+        ModelError, and ConfigError if the server needs a key and none is set.
         """
         provider, service = self.provider, self._service
         if not self._key and self.base_url == provider.default_url:
@@ -225,7 +225,7 @@ class ModelApi:
                 f"expected {expected} by {self.model!r} from the {service.server} at {self._host}, "
                 f"found {outcome.found} in try {n_made} of {TRIES}; {outcome.next_step}, {service.instead}"
             )
-            raise ModelError(msg)  # nothing chained: the client's exceptions may hold what the server echoed
+            raise ModelError(msg)  # not chained: the client's exceptions may hold a key that the server echoed
         return outcome
 
     def _attempt(self, body: Mapping[str, Any], longest: int, checked: Callable[[bytes], _Found]) -> _Found | Fault:
@@ -262,7 +262,7 @@ class ModelApi:
 
 
 def sendable(text: str) -> str:
-    """The text in UTF-8; no API takes an empty one."""
+    """The text in a form that APIs accept: encodable as UTF-8 and not empty."""
     return text.encode("utf-8", "replace").decode() or " "
 
 
@@ -285,9 +285,9 @@ def batches(texts: Sequence[str], most: int, max_chars: int, extra_chars: int = 
 
 
 def items_in_order(content: bytes, n_texts: int, names: tuple[str, ...] = ("data",)) -> list[dict[str, Any]]:
-    """The answer's items in the order of the texts sent: it lists them, under one of these names, each with its index.
+    """The answer's items in the order of the texts sent, from its list under one of ``names``, by their indexes.
 
-    Raises ValueError where it is not JSON, has no such list, or not one item for each text.
+    Raises ValueError if it is not JSON, has no such list, or not exactly one item for each text.
     """
     try:
         answer = json.loads(content)
@@ -306,7 +306,7 @@ def items_in_order(content: bytes, n_texts: int, names: tuple[str, ...] = ("data
 
 
 def _message(content: bytes) -> str:
-    """What the server says went wrong, else all it says; of a long text only the length: a cut might halve a key."""
+    """The server's error message, else its whole text; only the length of a long text, for a cut might halve a key."""
     text = content.decode("utf-8", "replace")
     try:
         answer = json.loads(text)

@@ -1,4 +1,4 @@
-"""Work in the background: a thread, what is seen of it from outside, how it is stopped, and what it failed of."""
+"""Work in a background thread: its visible state, how it is stopped, and why it failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Running(Protocol):
-    """What is shown of a piece of work: plain values, among them whether it goes on."""
+    """The visible state of a job: plain values, among them whether it is running."""
 
     @property
     def running(self) -> bool: ...
@@ -25,13 +25,13 @@ Seen = TypeVar("Seen", bound=Running)
 
 
 class Job(ABC, Generic[Seen]):
-    """One piece of work. `view` may be read from any thread; it is replaced, never changed.
+    """One job. `view` may be read from any thread; it is replaced, never changed.
 
-    Whoever derives from it writes `work`, which looks at `stopped` now and then, and `failed`.
+    A subclass defines `work`, which checks `stopped` from time to time, and `failed`.
     """
 
     def __init__(self, view: Seen, name: str, again: str = "try again") -> None:
-        """``name`` is the thread's and the log's; ``again`` ends what is said of a failure inside ragqa."""
+        """``name`` is used for the thread and the log; ``again`` ends the message on a failure inside ragqa."""
         self.view = view
         self.stopped = threading.Event()
         self._name, self._again = name, again
@@ -40,28 +40,28 @@ class Job(ABC, Generic[Seen]):
 
     @abstractmethod
     def work(self) -> None:
-        """Does it, in the thread."""
+        """Does the work, in the thread."""
 
     @abstractmethod
     def failed(self, words: str, error: RagqaError | None) -> None:
-        """Shows why it ended early; ``error`` is None where something failed inside ragqa."""
+        """Shows why the work ended early; ``error`` is None after a failure inside ragqa."""
 
     def start(self) -> None:
-        """Begins; once."""
+        """Starts the thread; call it once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it as soon as may be; what is done stays."""
+        """Ends the work as soon as possible; finished parts stay."""
         self.stopped.set()
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was told to stop and has not ended yet."""
+        """Whether it was stopped and has not ended yet."""
         return self.stopped.is_set() and self.view.running
 
     @property
     def seconds(self) -> float:
-        """How long it has been at work, or was."""
+        """The seconds for which it has been running, or ran."""
         return (self._ended or time.monotonic()) - self._began
 
     def wait(self, timeout_seconds: float | None = None) -> Seen:
@@ -74,7 +74,7 @@ class Job(ABC, Generic[Seen]):
             self.work()
         except RagqaError as error:
             self.failed(str(error), error)
-        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
+        except Exception:  # last resort of the thread: the page shows any failure, without a trace
             reference = secrets.token_hex(4)
             _logger.exception("%s failed, reference %s", self._name, reference)
             words = (
@@ -86,4 +86,4 @@ class Job(ABC, Generic[Seen]):
             self.ended()
 
     def ended(self) -> None:
-        """Called in the thread when all is over, however it ended."""
+        """Called in the thread at the end, after success or failure."""

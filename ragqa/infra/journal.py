@@ -1,14 +1,14 @@
-"""What a run leaves on disk: a journal that survives kill -9, a folder that belongs to one run.
+"""The files of a run: a journal that survives kill -9, in a folder that belongs to one run.
 
 ::
 
     DIR/
-    ├── run.json        which benchmark, input, settings and models this folder belongs to
-    ├── journal.jsonl   what is done, item by item
+    ├── run.json        the stamp: benchmark, input, settings and models of the run
+    ├── journal.jsonl   the finished steps, item by item
     └── .lock           only one process writes here
 
-One entry is one line, ``{"sha256": "<of the entry>", "entry": {…}}``, and is on disk before `Journal.append` returns. A
-process that dies while it writes leaves at most a torn last line, which the next reader drops.
+An entry is one line, ``{"sha256": "<of the entry>", "entry": {…}}``, and is on disk before `Journal.append` returns. A
+process that dies while writing leaves at most a torn last line, which the next reader drops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DIGEST_LENGTH = 64
 
 
 class Journal:
-    """The entries of one file. Used by one process at a time: its owner holds a lock."""
+    """The entries of one file. Only one process uses it at a time: its owner holds a lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,9 +38,9 @@ class Journal:
         self._file = Appending(path)  # to the end of the last whole line
 
     def read(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(offset, entry) of every whole line in order; notes a torn last line, which `append` will cut off.
+        """(offset, entry) of every whole line in order; a torn last line is skipped, and `append` cuts it off.
 
-        Raises RecordError where a line that is not the last one is damaged.
+        Raises RecordError if a line other than the last is damaged.
         """
         self._file.end, self.dropped_torn_line = 0, False
         if not self.path.exists():
@@ -60,7 +60,7 @@ class Journal:
                 self._file.end += len(line)
 
     def entry_at(self, offset: int) -> dict[str, Any]:
-        """The entry whose line begins there. Raises RecordError where there is none any more."""
+        """The entry whose line begins at ``offset``. Raises RecordError if it is no longer there."""
         with self.path.open("rb") as file:
             file.seek(offset)
             entry = _entry(file.readline())
@@ -70,16 +70,16 @@ class Journal:
         return entry
 
     def append(self, entry: dict[str, Any], *, sync: bool = True) -> int:
-        """Adds this entry, on disk when this returns; gives the offset of its line. Call `read` to the end first.
+        """Adds this entry, on disk on return; returns the offset of its line. Call `read` to the end first.
 
-        ``sync`` False: a process that is killed loses nothing, a power cut may lose it; the next entry settles both.
+        ``sync`` False: the entry survives a killed process, and after the next synced entry a power cut, too.
 
-        Raises ValueError where the entry holds a number that is not finite, and then writes nothing.
+        Raises ValueError, and writes nothing, if the entry holds a number that is not finite.
         """
         return self._file.append(_line(entry), sync=sync)
 
     def close(self) -> None:
-        """Gives the file back; a second call does nothing."""
+        """Closes the file; a second call does nothing."""
         self._file.close()
 
 
@@ -89,7 +89,7 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """The entry in this line; None where the line is not exactly what `_line` makes of one."""
+    """The entry in this line; None unless the line is exactly as `_line` writes it."""
     digest = line[len(BEFORE_DIGEST) :][:DIGEST_LENGTH]
     before = BEFORE_DIGEST + digest + BEFORE_ENTRY
     payload = line[len(before) : -len(AFTER_ENTRY)]
@@ -105,9 +105,9 @@ def _digest(payload: bytes) -> bytes:
 
 @contextmanager
 def held(folder: Path, doing: str) -> Iterator[None]:
-    """The folder, made where it does not exist, for this process alone; ``doing`` says what another one does there.
+    """Holds the folder, created if missing, for this process alone; ``doing`` describes the work of another holder.
 
-    Raises RecordError where another process holds it or it cannot be written.
+    Raises RecordError if another process holds it or it cannot be written.
     """
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -122,11 +122,10 @@ def held(folder: Path, doing: str) -> Iterator[None]:
 
 
 def begun(folder: Path, stamp: dict[str, Any], outputs: Sequence[str], *, restart: bool) -> dict[str, Any]:
-    """Begins this folder, begins it anew (``restart``), or finds it to be of the run with this stamp.
+    """Begins this folder, begins it anew (``restart``), or checks that it belongs to the run with this stamp.
 
-    Gives the stamp that the folder has, in which the input may have another name. ``outputs`` are the files written at
-    the end. Raises ConfigError where the folder belongs to another run,
-    RecordError where it is damaged or cannot be written.
+    Returns the stamp in the folder, in which the input may have another name. ``outputs`` are the files written at the
+    end. Raises ConfigError if the folder belongs to another run, RecordError if it is damaged or cannot be written.
     """
     with translated(folder):
         there = [name for name in (JOURNAL, *outputs) if (folder / name).exists()]
@@ -172,7 +171,7 @@ def _shown(value: object) -> str:
 
 
 def read_stamp(folder: Path) -> dict[str, Any]:
-    """What this folder was begun with. Raises RecordError where ``run.json`` is missing or damaged."""
+    """The stamp of this folder. Raises RecordError if ``run.json`` is missing or damaged."""
     try:
         run = json.loads((folder / RUN).read_bytes())
         stamp: dict[str, Any] = run["stamp"]
@@ -191,7 +190,7 @@ def digest(value: Mapping[str, Any]) -> str:
 
 @contextmanager
 def translated(folder: Path) -> Iterator[None]:
-    """The system's refusals as one message."""
+    """Translates OSError into a RecordError with one message."""
     try:
         yield
     except OSError as error:

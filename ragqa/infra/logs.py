@@ -1,4 +1,4 @@
-"""Logs as one JSON object a line, each with the run that it belongs to; nothing that is a key stands in them."""
+"""Logs of one JSON object per line, each with the run that it belongs to; keys are removed from them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _about: ContextVar[Mapping[str, str]] = ContextVar("ragqa_log_about", default={}
 
 
 @contextmanager
-def about(**said: str) -> Iterator[None]:
-    """What this thread logs within belongs to this: ``run``, ``record``."""
-    token = _about.set({**_about.get(), **said})
+def about(**values: str) -> Iterator[None]:
+    """Within this context, the thread's log lines carry these values: ``run``, ``record``."""
+    token = _about.set({**_about.get(), **values})
     try:
         yield
     finally:
@@ -38,10 +38,10 @@ def about(**said: str) -> Iterator[None]:
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON: time, level, logger, message, where known run and record, and the trace."""
+    """Formats a log record as one line of JSON: time, level, logger, message; run, record and trace if known."""
 
     def format(self, record: logging.LogRecord) -> str:
-        said = {
+        fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -49,16 +49,16 @@ class JsonLines(logging.Formatter):
             **_about.get(),
         }
         if record.exc_info:
-            said["trace"] = self.formatException(record.exc_info)
+            fields["trace"] = self.formatException(record.exc_info)
         secrets = [os.environ.get(name, "").strip() for name in SECRETS]
-        plain = {name: without_keys(value, *secrets) for name, value in said.items() if value}
+        plain = {name: without_keys(value, *secrets) for name, value in fields.items() if value}
         return json.dumps(plain, ensure_ascii=False)
 
 
 def set_up() -> None:
-    """Where RAGQA_LOG is json, everything that is logged goes that way, also what Streamlit and its server log.
+    """If RAGQA_LOG is json, writes all logs as JSON lines, including those of Streamlit and its server.
 
-    Call it again for loggers that were made since. Raises ConfigError where RAGQA_LOG is something else.
+    Call it again for loggers created since. Raises ConfigError if RAGQA_LOG is neither json nor text.
     """
     wanted = os.environ.get("RAGQA_LOG", "").strip().lower()
     if wanted not in {"", "text", "json"}:

@@ -1,4 +1,4 @@
-"""Metrics of this process for Prometheus, in its text format: counts, seconds and what is read when it is asked for.
+"""Metrics of this process in Prometheus' text format: counts, seconds, and gauges read on request.
 
 They hold no texts and no names of people: labels are words of the code, such as stages and kinds of errors.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BOUNDS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # seconds
-MOST_SERIES: Final = 500  # beyond which new labels are not counted: a slip in one must not fill the memory
+MOST_SERIES: Final = 500  # beyond it new labels are not counted, so that a mistake in a label cannot fill the memory
 
 COUNTS: Final = {
     "ragqa_questions_total": "Questions and checks on the page, by outcome.",
@@ -28,12 +28,12 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class MetricRegistry:
-    """The figures of one process. Safe between threads; taking one down costs a microsecond."""
+    """The metrics of one process. Safe between threads; an update takes a microsecond."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: dict[tuple[str, Labels], float] = {}
-        self._seconds: dict[tuple[str, Labels], list[float]] = {}  # a count for each bound and beyond, then the sum
+        self._seconds: dict[tuple[str, Labels], list[float]] = {}  # a count for each bound and one beyond, then the sum
         self._read: dict[str, tuple[str, Callable[[], float]]] = {}
 
     def count(self, name: str, by: float = 1.0, **labels: str) -> None:
@@ -53,11 +53,11 @@ class MetricRegistry:
                 row[-1] += seconds
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """A figure that goes up and down, read whenever the figures are asked for."""
+        """Adds a gauge, which is read whenever the metrics are requested."""
         self._read[name] = meaning, read
 
     def text(self) -> str:
-        """All of them in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         with self._lock:
             counts, seconds = dict(self._counts), {key: list(row) for key, row in self._seconds.items()}
         lines = []

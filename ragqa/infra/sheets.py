@@ -1,4 +1,4 @@
-"""Tables as CSV or XLSX that somebody opens in a spreadsheet: no cell of ours is ever a formula there."""
+"""Tables as CSV or XLSX for spreadsheets; no cell written here is read as a formula."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ragqa.infra.files import replacing
 Value: TypeAlias = str | float
 LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
 _GUARD: Final = "'"
-_WIDTH: Final = 16  # characters of a column for which none is given
+_WIDTH: Final = 16  # characters of a column without a given width
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of a workbook. ``widths`` are characters by head, ``choices`` what the cells of a column may say."""
+    """A table of a workbook. By head, ``widths`` gives a column's characters, ``choices`` the values of its cells."""
 
     title: str
     heads: tuple[str, ...]
@@ -34,7 +34,7 @@ class Sheet:
 
 
 def write_sheets(path: Path, sheets: Sequence[Sheet]) -> None:
-    """All of them as ``.xlsx``, or the first as ``.csv``; the file is replaced whole. Raises CorpusError."""
+    """Writes all sheets as ``.xlsx``, or the first as ``.csv``; replaces the file in one step. Raises CorpusError."""
     if path.suffix.lower() not in {".csv", ".xlsx"}:
         raise CorpusError(f"expected a file ending in .csv or .xlsx, found {path.name!r}; name another")
     with replacing(path) as beside:
@@ -47,7 +47,7 @@ def write_sheets(path: Path, sheets: Sequence[Sheet]) -> None:
 
 
 def put(place: Any, value: Value) -> None:  # noqa: ANN401 - a cell of openpyxl
-    """Writes a value into a cell of a workbook: a text is text, whatever it begins with."""
+    """Writes a value into a cell of a workbook; a string is always text, even if it begins like a formula."""
     place.value = writable(value)[:LONGEST_CELL] if isinstance(value, str) else value
     if isinstance(value, str):
         place.data_type = "s"
@@ -55,7 +55,7 @@ def put(place: Any, value: Value) -> None:  # noqa: ANN401 - a cell of openpyxl
 
 
 def open_book(path: Path, **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no types
-    """A workbook, by openpyxl's own options. Raises ValueError where it is damaged, OSError."""
+    """A workbook, opened with openpyxl's options. Raises ValueError if it is damaged, and OSError."""
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 

@@ -1,1 +1,1 @@
-"""Every part by name: those that come with ragqa, those of other packages, and what a stage needs."""
+"""Every part by name, bundled or from another package, and the protocols of the stages."""

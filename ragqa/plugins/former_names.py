@@ -1,4 +1,4 @@
-"""Modules under the names that they had in ragqa 0.2.0, for packages written then."""
+"""Makes modules importable under their names in ragqa 0.2.0, for packages written for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
-FORMER_NAMES: Final = {  # those that 0.2.0 documented, and what a part of another package needs
+FORMER_NAMES: Final = {  # modules that 0.2.0 documented, and those that parts of other packages need
     "ragqa.access": "ragqa.server.access",
     "ragqa.access.policy": "ragqa.server.access.policy",
     "ragqa.config": "ragqa.settings.config",
@@ -39,7 +39,7 @@ FORMER_NAMES: Final = {  # those that 0.2.0 documented, and what a part of anoth
 
 
 class _Loader(Loader):
-    """Gives the module of today: one object under both names."""
+    """Loads the module under its present name: one object under both names."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -66,6 +66,6 @@ class _Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Makes the former names importable; once, when ragqa is imported."""
+    """Makes the former names importable; called once, when ragqa is imported."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

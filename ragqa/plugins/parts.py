@@ -1,6 +1,6 @@
-"""The parts that come with ragqa: generators, rankings, encoders, rerankers, NLI models, corpus formats.
+"""The bundled parts: generators, rankings, encoders, rerankers, NLI models, corpus formats.
 
-`ragqa.plugins.registry` adds those of other packages and makes them all.
+`ragqa.plugins.registry` adds the parts of other packages and creates them all.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LANGUAGE_MODEL: Final = "a language model"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part. In ``name`` capitals stand for a name of the user's own: ``splade:MODEL``, ``FOLDER``.
+    """One part. Capitals in ``name`` are placeholders for the user's own name: ``splade:MODEL``, ``FOLDER``.
 
-    ``maker`` is ``module:attribute``; empty where a part is made with the index that holds it. ``needs`` names a
-    language model, an extra (``ragqa[late]``) or the variable of a key, ``options`` the fields of
-    `ragqa.settings.config.GenerationConfig` that it reads beside those of every language model. ``also``: it has files
-    of its own and joins an index by ``--also``. ``score`` is what tables call a ranking's raw score, ``package`` whose
-    it is, empty for ragqa itself.
+    ``maker`` is ``module:attribute``; empty if the part is created with its index. ``needs`` names a language model, an
+    extra (``ragqa[late]``) or the variable of a key. ``options`` are the fields of
+    `ragqa.settings.config.GenerationConfig` that it reads in addition to those of every language model. ``also``: it
+    has files of its own and is added to an index by ``--also``. ``score`` is the name of a ranking's raw score in
+    tables, ``package`` the package it comes from, empty for ragqa itself.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Part:
 
     @property
     def key(self) -> str:
-        """The name without what the user puts in: ``splade`` for ``splade:MODEL``."""
+        """The name without its placeholder: ``splade`` for ``splade:MODEL``."""
         return self.name.partition(":")[0]
 
     @property
     def is_name(self) -> bool:
-        """Whether the name stands for itself, so that it can be offered in a list."""
+        """Whether the name has no placeholder, so that it can be offered in a list."""
         return not re.search(r"\b[A-Z]{2,}\b", self.name)
 
 
@@ -115,14 +115,14 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part(
             "fan-out",
             "fan-out, no language model",
-            "The question is taken apart by rules; each part is searched and quoted for.",
+            "Rules split the question; each part is searched for and answered by quotations.",
             "ragqa.generation.fanout.generator:fan_out_generator",
             options=("max_sub_questions",),
         ),
         Part(
             "fan-out-llm",
             "fan-out, language model",
-            "A language model takes the question apart; each part is searched and answered.",
+            "A language model splits the question; each part is searched for and answered.",
             "ragqa.generation.fanout.model:FanOutLlmGenerator",
             _LLM,
             ("max_sub_questions", "depth", "max_calls"),
@@ -133,7 +133,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("bm25", "BM25", "Weight of lexical retrieval (BM25); 0: off.", score="BM25"),
         Part("context", "Context", "BM25 over each passage together with its neighbours in the document."),
         Part("dense", "Dense", "Dense retrieval: cosine similarity of embeddings.", score="cosine"),
-        Part("citations", "Citations", "What the best passages cite, and what cites them.", score="linked"),
+        Part("citations", "Citations", "Passages that the best passages cite, or that cite them.", score="linked"),
         Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
         Part(
             "splade:MODEL",
@@ -163,8 +163,8 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
     ),
     RERANKERS: (
         Part("ranker-adgm", "ranker-adgm", "Learning to rank, trained on questions about regulation; fast, bundled."),
-        Part("ranker-adgm-large", "ranker-adgm-large", "Likewise, for indexes with the ranking of encoder-adgm."),
-        Part("FOLDER", "a folder or hub name", "A cross-encoder, or what `ragqa train` made."),
+        Part("ranker-adgm-large", "ranker-adgm-large", "The same for indexes with the ranking of encoder-adgm."),
+        Part("FOLDER", "a folder or hub name", "A cross-encoder, or a reranker trained by `ragqa train`."),
         Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
         Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),
     ),
@@ -180,7 +180,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("html", "HTML", "Only saved web pages: their main text."),
         Part("sheets", "tables", "Only .xlsx, .xlsm, .csv and .tsv."),
         Part("text", "text", "Markdown and plain text: .md, .markdown, .txt."),
-        Part("jsonl", "JSON lines", "A passage or a document a line."),
+        Part("jsonl", "JSON lines", "JSON lines: a passage or a document on each."),
         Part("pandachat", "PandaChat", "PandaChat's set of articles and questions."),
         Part("dump", "Wikipedia dump", "A wiki's .xml, .xml.bz2 or .xml.gz."),
         Part("zim", "ZIM", "A ZIM file, as Kiwix distributes.", "", ("ragqa[zim]",)),

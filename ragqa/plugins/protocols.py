@@ -1,8 +1,8 @@
-"""The seams: what a stage needs from a loaded object. `ragqa.pipeline` puts real ones in, tests put fakes in.
+"""The protocols of the objects that stages use. `ragqa.pipeline` supplies the real ones, tests supply fakes.
 
-A class of another package that has these methods is a part as good as ragqa's own (`ragqa.plugins.registry`).
+A class of another package with these methods can replace a part of ragqa (`ragqa.plugins.registry`).
 
-Objects behind these protocols are shared by every session of the page and must be safe to call from several threads.
+These objects are shared by every session of the page and must be safe to call from several threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Retriever(Protocol):
 
     @property
     def name(self) -> str:
-        """Short and stable: ``"bm25"``, ``"dense"``; fusion weights are keyed by it."""
+        """A short and stable name: ``"bm25"``, ``"dense"``; fusion weights are keyed by it."""
         ...
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
@@ -38,13 +38,13 @@ class Retriever(Protocol):
 
 
 class Search(Protocol):
-    """Retrieval as a whole, for those who ask more than one question: every ranking, fused and perhaps reranked."""
+    """The whole retrieval, for generators that ask several questions: every ranking, fused and perhaps reranked."""
 
     def __call__(self, question: str) -> Ranking: ...
 
 
 class LinksOf(Protocol):
-    """Which passages each passage cites, and which cite it, by position; those without any left out."""
+    """By position, the passages that each passage cites, and those that cite it; passages without any are left out."""
 
     @property
     def cites(self) -> Mapping[int, tuple[int, ...]]: ...
@@ -54,7 +54,7 @@ class LinksOf(Protocol):
 
 
 class WordCounts(Protocol):
-    """How a corpus reads words, and how rare they are in it."""
+    """The analyser of a corpus, and the rarity of words in it."""
 
     @property
     def analyser(self) -> Analyser: ...
@@ -65,7 +65,7 @@ class WordCounts(Protocol):
 
 
 class Corpus(Protocol):
-    """What an open index knows of its passages beyond their texts."""
+    """What an open index offers about its passages in addition to their texts."""
 
     @property
     def position_of(self) -> Mapping[str, int]:
@@ -81,16 +81,16 @@ class Corpus(Protocol):
         ...
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
-        """Those before and after it in its document."""
+        """The passages before and after it in its document."""
         ...
 
     def text_of(self, passage: Passage) -> str:
-        """What the index's encoder reads of it: its text, or that with title and section before it."""
+        """The text that the index's encoder reads: the passage's text, or title, section and text."""
         ...
 
 
 class Selector(Protocol):
-    """Reads a question and a sentence together and says how likely the one answers the other."""
+    """Reads a question and a sentence together and scores how likely the sentence answers the question."""
 
     @property
     def info(self) -> ModelInfo: ...
@@ -101,7 +101,7 @@ class Selector(Protocol):
 
 
 class Reranker(Protocol):
-    """Looks at the best fused passages once more: slower than a retriever, for the best few."""
+    """Scores the best fused passages again; slower than a retriever."""
 
     @property
     def info(self) -> ModelInfo: ...
@@ -117,19 +117,19 @@ class Reranker(Protocol):
 
 @runtime_checkable
 class Rescorer(Retriever, Protocol):
-    """A retriever that does not search where others have: it scores what they found."""
+    """A retriever that scores the passages that others found, and does not search itself."""
 
     def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
-        """Hits among ``passages`` alone, with ``finds`` False; passages that score nothing are left out."""
+        """Hits among ``passages`` only, with ``finds`` False; passages that score nothing are left out."""
         ...
 
 
 @runtime_checkable
 class Follower(Retriever, Protocol):
-    """A retriever that goes on from what the others ranked high; by itself it finds nothing."""
+    """A retriever that starts from the passages that others ranked high; alone it finds nothing."""
 
     def follow(self, question: str, rankings: Sequence[Ranking], top_k: int) -> Ranking:
-        """At most ``top_k`` hits, each with a note that says from which candidate; scores as in ``retrieve``."""
+        """At most ``top_k`` hits, each with a note that names its source candidate; scores as in ``retrieve``."""
         ...
 
 
@@ -153,16 +153,16 @@ class Generator(Protocol):
 
     @property
     def name(self) -> str:
-        """What a reader is told: ``"extractive, no language model"`` or ``"LLM"``."""
+        """The name shown to readers: ``"extractive, no language model"`` or ``"LLM"``."""
         ...
 
     @property
     def model(self) -> str:
-        """The language model's name, empty where there is none."""
+        """The language model's name, empty if it uses none."""
         ...
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
-        """Yields the raw text piece by piece, or what is being done; returns the answer. Raises GenerationError."""
+        """Yields the raw text piece by piece, and trace events; returns the answer. Raises GenerationError."""
         ...
 
 
@@ -179,9 +179,9 @@ class SearchingGenerator(Protocol):
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
-        """Yields what is done and, once, what is `Selected`; returns the answer with what its citations count.
+        """Yields trace events and once `Selected`; returns the answer and the selection that its citations number.
 
-        ``ranking`` is what ``search`` gives for the question itself. Raises GenerationError.
+        ``ranking`` is the result of ``search`` for the question itself. Raises GenerationError.
         """
         ...
 
@@ -197,7 +197,7 @@ class NliModel(Protocol):
         ...
 
     def known(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], NliProbabilities]:
-        """Those of these pairs whose result needs no computing, with it; a model without a memory knows none."""
+        """The results of those pairs that need no computing; a model without a memory knows none."""
         return {}
 
 
@@ -218,15 +218,15 @@ class Scorer(Protocol):
     def stream(
         self, answer: Answer, passages: Sequence[Passage]
     ) -> Stream[SentenceScored | ObligationScored, None, Scored]:
-        """Yields scores so far, then final ones (`ragqa.types.events`); gives both breakdowns. Raises ScoringError."""
+        """Yields provisional, then final scores (`ragqa.types.events`); gives both breakdowns. Raises ScoringError."""
         ...
 
 
 class Verifier(Scorer, Protocol):
-    """RePASs for a generator that checks what it writes; the same models and memory as the final scoring."""
+    """RePASs for a generator that checks its own text; uses the models and memory of the final scoring."""
 
     def obligations(self, passages: Sequence[Passage]) -> tuple[tuple[str, ...], ...]:
-        """For each passage its sentences that oblige somebody, in order, verbatim. Raises ScoringError."""
+        """For each passage, its obligations in order, verbatim. Raises ScoringError."""
         ...
 
     def coverage(self, answer: Answer, obligation: str) -> Coverage:
@@ -242,5 +242,5 @@ class Verifier(Scorer, Protocol):
         ...
 
     def contradicted(self, evaluation: Breakdown, mean: float) -> tuple[int, ...]:
-        """The answer sentences whose contradiction lies above the mean, never all of them: the least stays."""
+        """The answer sentences with a contradiction above the mean, but never all: the least one is left out."""
         ...

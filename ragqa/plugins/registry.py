@@ -1,11 +1,11 @@
-"""The parts ragqa can be made of: what each is called, what it needs, what it may be told, and how it is made.
+"""The registry of parts: their names, requirements and options, and how they are created.
 
 Settings, command line, page and records read the names here. Another installed package adds a part by an entry point
-in one of the groups below; its name is the entry point's, and what it names is a class or function that makes the
-part. That may carry what `Part` says of our own: ``label``, ``explanation`` (else the first line of its docstring),
+in one of the groups below: the part has the entry point's name, and the object is a class or function that makes it.
+This maker may have some attributes of `Part`: ``label``, ``explanation`` (else the first line of its docstring),
 ``needs``, ``options``. It is imported when it is used or described, never to list its name.
 
-A maker is given what its parameters ask for by name, see `make`.
+A maker is called with the objects that its parameters name, see `make`.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from ragqa.types import ModelInfo
 
 RESERVED: Final = frozenset({"fused", "reranker", "reranked"})  # columns of tables beside those of retrievers
 
-_METHODS: Final = {  # what another package's part must be able to do, see `ragqa.plugins.protocols`
+_METHODS: Final = {  # that a part of another package must have, see `ragqa.plugins.protocols`
     GENERATORS: ("stream",),
     RETRIEVERS: ("retrieve",),
     ENCODERS: ("encode", "encode_query"),
     RERANKERS: ("score_hits",),
     NLI_MODELS: ("predict",),
 }
-_looked: Final = [0]  # how many times `refresh` was asked for
+_looked: Final = [0]  # number of calls of `refresh`
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The entry points of a group that count, by name, and a line on each that does not."""
+    """The valid entry points of a group, by name, and a line on each invalid one."""
 
     points: Mapping[str, EntryPoint]
     refused: tuple[str, ...]
@@ -68,7 +68,7 @@ def _look(group: str, _time: int) -> _Found:
         if point.name in taken:
             refused.append(f"{_said(group, point)} has the name of a built-in part and is ignored; rename it")
         elif point.name in points:
-            if point.value != points[point.name].value:  # the same one is found twice where a path is listed twice
+            if point.value != points[point.name].value:  # a path listed twice gives the same one twice
                 other = _package(points[point.name])
                 refused.append(f"{_said(group, point)} has the name of a part of {other} and is ignored; remove either")
         elif not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", point.name):
@@ -83,17 +83,17 @@ def _look(group: str, _time: int) -> _Found:
 
 
 def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
-    """What other installed packages add to this group, by name; none is imported.
+    """The entry points of other installed packages in this group, by name; none is imported.
 
-    Those with a name of ragqa's own, or of another package's, are left out, with a warning in the log.
+    Those with the name of a bundled part, or of another package's, are left out, with a warning in the log.
     """
     return _found(group).points
 
 
 def refresh() -> None:
-    """Looks for entry points anew; for a process in which packages were installed since.
+    """Looks for entry points again, after packages were installed while the process runs.
 
-    What a thread is still looking for is found for the time before, and nobody is given it afterwards.
+    The result of a search that another thread began before is not used afterwards.
     """
     _looked[0] += 1
     _look.cache_clear()
@@ -101,7 +101,7 @@ def refresh() -> None:
 
 
 def ours(group: str) -> tuple[Part, ...]:
-    """The parts that come with ragqa."""
+    """The bundled parts."""
     return OURS.get(group, ())
 
 
@@ -111,14 +111,14 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def listed(group: str) -> str:
-    """The names of this group as part of a sentence."""
+    """The names of this group, listed for a sentence."""
     return ", ".join(names(group))
 
 
 def find(group: str, name: str) -> Part | None:
-    """The part of this name, None where there is none. ``splade`` and ``splade:x`` are both ``splade:MODEL``.
+    """The part of this name, None if there is none. ``splade`` and ``splade:x`` are both ``splade:MODEL``.
 
-    Raises ConfigError, naming the package, where it is another package's and cannot be imported.
+    Raises ConfigError, naming the package, if it belongs to another package and cannot be imported.
     """
     exact = (part for part in ours(group) if part.name == name)
     pattern = (part for part in ours(group) if ":" in part.name and part.key == name.partition(":")[0])
@@ -146,12 +146,12 @@ def is_known(group: str, name: str) -> bool:
 
 
 def further_rankings() -> tuple[str, ...]:
-    """What `ragqa index build --also` takes; not every ranking of another package has files, so not all work."""
+    """The values of `ragqa index build --also`; rankings of other packages work only if they have files."""
     return (*(part.name for part in ours(RETRIEVERS) if part.also), *entry_points_of(RETRIEVERS))
 
 
 def is_further_ranking(option: str) -> bool:
-    """Whether ``option`` is one of `further_rankings` with a model's name in it where one belongs."""
+    """Whether ``option`` is one of `further_rankings`, with a model's name in place of its placeholder."""
     kind, _, model = option.partition(":")
     known = (name.partition(":") for name in further_rankings())
     return any(kind == key and bool(colon) == bool(model.strip()) for key, colon, _ in known)
@@ -163,12 +163,12 @@ def retriever_name(option: str) -> str:
 
 
 def is_ranking_name(name: str) -> bool:
-    """Whether a retriever may be called so: ``bm25``, ``dense``, a further one's name, or ``dense:ENCODER``."""
+    """Whether a retriever may have this name: ``bm25``, ``dense``, a further ranking, or ``dense:ENCODER``."""
     return is_known(RETRIEVERS, name) and retriever_name(name) == name and not name.endswith(":")
 
 
 def score_name(retriever: str) -> str:
-    """What a table calls this retriever's raw scores: ``cosine`` for ``dense``, else the last part of its name."""
+    """The name of this retriever's raw scores in tables: ``cosine`` for ``dense``, else the last part of its name."""
     named = {retriever_name(part.name): part.score for part in ours(RETRIEVERS)}
     return named.get(retriever) or retriever.rpartition(":")[2]
 
@@ -187,7 +187,7 @@ def parts(group: str) -> tuple[Part, ...]:
 
 
 def problems(group: str) -> tuple[str, ...]:
-    """What is wrong with other packages' parts, a line each; they are imported for it."""
+    """The problems of other packages' parts, one line each; imports the parts."""
     broken = []
     for name in entry_points_of(group):
         try:
@@ -198,7 +198,7 @@ def problems(group: str) -> tuple[str, ...]:
 
 
 def load(group: str, name: str) -> Any:  # noqa: ANN401 - whatever the package made
-    """What another package's entry point names, imported. Raises ConfigError, naming the package."""
+    """Imports the object that another package's entry point names. Raises ConfigError, naming the package."""
     return _imported(entry_points_of(group)[name], group)
 
 
@@ -219,14 +219,14 @@ def _object(point: EntryPoint, group: str) -> Any:  # noqa: ANN401
 
 
 def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
-    """The part of this name, made: its maker is called with those of ``given`` that its parameters name.
+    """Creates the part of this name: calls its maker with those of ``given`` that its parameters name.
 
-    Of generators: ``config`` (GenerationConfig), ``filtering`` (FilteringConfig), ``encoder``, ``obligations``,
-    ``verifier``, ``api_key``, ``prompts`` (a folder or None). Of retrievers: ``index``, and ``folder`` where they have
-    files. Of corpus formats: ``source``, ``chunk_max_tokens``. Of all: ``name``.
+    For generators: ``config`` (GenerationConfig), ``filtering`` (FilteringConfig), ``encoder``, ``obligations``,
+    ``verifier``, ``api_key``, ``prompts`` (a folder or None). For retrievers: ``index``, and ``folder`` if they have
+    files. For corpus formats: ``source``, ``chunk_max_tokens``. For all: ``name``.
 
-    Raises ConfigError for a name that is none, and where another package's maker asks for something else, fails, or
-    makes what `ragqa.plugins.protocols` does not say.
+    Raises ConfigError for an unknown name, and if another package's maker asks for something else, fails, or returns
+    an object that does not follow `ragqa.plugins.protocols`.
     """
     part = find(group, name)
     if part is None or not part.maker:
@@ -255,7 +255,7 @@ def _wrong(group: str, part: Part, why: str) -> ConfigError:
 
 
 def call(maker: Callable[..., Any], **given: Any) -> Any:  # noqa: ANN401
-    """What the maker gives, called with those of ``given`` that its parameters name."""
+    """Calls the maker with those of ``given`` that its parameters name; returns its result."""
     wanted = signature(maker).parameters.values()
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in wanted):
         return maker(**given)
@@ -263,19 +263,19 @@ def call(maker: Callable[..., Any], **given: Any) -> Any:  # noqa: ANN401
 
 
 def needs_language_model(generator: str) -> bool:
-    """Whether this generator asks a language model; False where nobody knows it."""
+    """Whether this generator asks a language model; False for an unknown name."""
     part = find(GENERATORS, generator)
     return part is not None and LANGUAGE_MODEL in part.needs
 
 
 def takes(generator: str, option: str) -> bool:
-    """Whether this generator reads this setting; False where nobody knows it."""
+    """Whether this generator reads this setting; False for an unknown name."""
     part = find(GENERATORS, generator)
     return part is not None and option in part.options
 
 
 def origin(group: str, name: str) -> ModelInfo | None:
-    """The package and version that another package's part comes from, as records name it; None for ours."""
+    """The package and version of another package's part, in the form of records; None for a bundled part."""
     point = entry_points_of(group).get(name)
     if point is None:
         return None
@@ -283,7 +283,7 @@ def origin(group: str, name: str) -> ModelInfo | None:
 
 
 def parts_table(group: str, options: Mapping[str, str] | None = None) -> str:
-    """The group's own parts as a Markdown table; ``options`` says of an option by name what values it takes."""
+    """The group's bundled parts as a Markdown table; ``options`` gives the values of an option by its name."""
     rows = []
     for part in ours(group):
         told = "; ".join(f"`{name}` {(options or {}).get(name, '')}".strip() for name in part.options)

@@ -1,7 +1,7 @@
 """All settings as one frozen tree of plain values; `ragqa.settings.environment` lists those read from variables.
 
-Objects are built from it in `ragqa.pipeline` and `ragqa.loading`. Every field is declared once, with its range, what it
-does and where its default comes from; `ragqa.settings.schema` says who reads that. RIRAG = Gokhan et al. 2024, AUEB =
+`ragqa.pipeline` and `ragqa.loading` build objects from it. Every field is declared once, with its range, its meaning
+and the source of its default; `ragqa.settings.schema` says who reads these. RIRAG = Gokhan et al. 2024, AUEB =
 Chasandras et al. 2025.
 """
 
@@ -36,14 +36,14 @@ FilterMethod = Literal["limits", "expected-f2"]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalConfig(Checked):
-    """How many candidates each retriever returns, and which BM25 library ranks."""
+    """The number of candidates of each retriever, and the BM25 library."""
 
     top_k: int = setting(
         100,
         "retrieval top-k",
         1,
         1000,
-        help="How many passages each ranking finds.",
+        help="Number of passages that each ranking finds.",
         source="RIRAG A.7 normalises over 100",
         label="Candidates of each ranking",
         key="retrieval_top_k",
@@ -59,24 +59,24 @@ class RetrievalConfig(Checked):
     )
 
 
-CITATIONS_WEIGHT: Final = 0.15  # of citations followed, where nobody chose weights and the index has them
+CITATIONS_WEIGHT: Final = 0.15  # of followed citations, if no weights were chosen and the index has references
 
 
 @dataclass(frozen=True, slots=True)
 class FusionConfig:
-    """How the rankings of any number of retrievers are merged."""
+    """How the rankings of the retrievers are fused."""
 
     method: FusionMethod = setting(
         "wsum",
         "fusion method",
-        help="How several rankings become one. Weighted sum: their scores, each stretched to 0 to 1, times the "
-        "weights. Reciprocal rank: only the places count, 1 / (60 + rank).",
+        help="How the rankings are combined. Weighted sum: their scores, each scaled to 0 to 1, times the weights. "
+        "Reciprocal rank: only the ranks count, 1 / (60 + rank).",
         source="RIRAG A.7, AUEB eq. 1",
         choices={"wsum": "weighted sum", "rrf": "reciprocal rank"},
         key="fusion",
         label="Fusion",
     )
-    # By retriever, in [0, 1], summing to 1; of a few tried on ObliQA dev, see `ragqa eval retrieval`.
+    # By retriever, in [0, 1], with sum 1; the best of a few tried on ObliQA dev, see `ragqa eval retrieval`.
     weights: Mapping[str, float] = field(default_factory=lambda: {"bm25": 0.45, "context": 0.25, "dense": 0.3})
 
     def __post_init__(self) -> None:
@@ -87,21 +87,21 @@ class FusionConfig:
 
     @classmethod
     def of(cls, method: FusionMethod = "wsum", **shares: float) -> FusionConfig:
-        """Weights in the proportion of these shares, at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6 and .4."""
+        """Weights in proportion to these shares, each at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6, .4."""
         total = math.fsum(shares.values())
-        check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "0 or more", shares)
+        check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "≥ 0, not all 0", shares)
         return cls(method, {name: share / total for name, share in shares.items() if share})
 
 
 @dataclass(frozen=True, slots=True)
 class RerankingConfig(Checked):
-    """Whether a reranker reads the best passages once more before filtering, and how much it counts."""
+    """Whether a reranker scores the best passages again before filtering, and with what weight."""
 
     model: str = setting(
         "",
         "reranker",
-        help="Puts the best passages in a new order. ranker-adgm is quick and was trained on questions about "
-        "regulation; a cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
+        help="Model that reorders the best passages. ranker-adgm is fast and was trained on questions about "
+        "regulation; RAGQA_PAGE_MODELS or a preset can add cross-encoders and rerankers behind an API.",
         group=registry.RERANKERS,
         key="reranker",
         off="",
@@ -111,7 +111,7 @@ class RerankingConfig(Checked):
         "rerank depth",
         1,
         1000,
-        help="How many of the best passages the reranker reads again.",
+        help="Number of the best passages that the reranker reads.",
         source="AUEB 3, the best they tried",
         usual=(5, 100),
         step=5,
@@ -125,7 +125,7 @@ class RerankingConfig(Checked):
         "rerank weight",
         0.0,
         1.0,
-        help="The reranker's share of the score; the rest is the score before.",
+        help="The reranker's share of the score; the rest is the fused score.",
         source="best on ADGM; AUEB 3: 1, it alone",
         step=0.05,
         key="rerank_weight",
@@ -137,9 +137,9 @@ class RerankingConfig(Checked):
 
 @dataclass(frozen=True, slots=True)
 class FilteringConfig(Checked):
-    """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first.
+    """Which candidates are kept: RIRAG 5.2, AUEB 4.1. Scores are first normalised to [0, 1] over the fused candidates.
 
-    ``expected-f2`` cuts where the expected F2 of what is kept is highest, and reads neither threshold nor max drop.
+    ``expected-f2`` cuts where the expected F2 of the kept passages is highest; it ignores threshold and max drop.
     """
 
     threshold: float = setting(
@@ -159,8 +159,8 @@ class FilteringConfig(Checked):
         "max drop",
         0.0,
         1.0,
-        help="A fall of relevance from one passage to the next that ends the list (1: off). What follows is another "
-        "matter.",
+        help="The fall of relevance from one passage to the next that ends the list (1: off). Passages after such a "
+        "fall are probably about something else.",
         source="RIRAG 5.2",
         step=0.01,
         off=1.0,
@@ -172,16 +172,16 @@ class FilteringConfig(Checked):
         "top-k",
         1,
         100,
-        help="The most passages an answer is written from, however good they are.",
+        help="The largest number of passages that an answer is written from.",
         source="RIRAG 5.2",
         usual=(1, 30),
     )
     method: FilterMethod = setting(
         "limits",
         "filter method",
-        help="What ends the list. Limits: threshold, max drop and top-k, as published. Expected F2: each passage "
-        "gets a probability of being relevant, from how relevance falls off, and the list ends where the most is "
-        "gained; learnt on questions about regulation.",
+        help="How the list is ended. Limits: by threshold, max drop and top-k, as published. Expected F2: each passage "
+        "gets a probability of being relevant, from how relevance falls off, and the list ends where the expected F2 "
+        "is highest; trained on questions about regulation.",
         choices={"limits": "limits", "expected-f2": "expected F2"},
         key="filter_method",
         label="Filter by",
@@ -189,19 +189,20 @@ class FilteringConfig(Checked):
     in_force: str = setting(
         "",
         "in force on",
-        help="A day, YYYY-MM-DD: passages that its source says are not in force then are dropped. Empty: none are.",
+        help="A day, YYYY-MM-DD: passages not in force on that day, according to their source, are dropped. Empty: "
+        "none are dropped.",
         label="In force on",
         off="",
         is_day=True,
     )
 
 
-_of_generators = partial(setting, under="generator")  # it counts for those that name it among their options
+_of_generators = partial(setting, under="generator")  # has an effect for the generators that name it in their options
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationConfig:
-    """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
+    """The generator of the answer and its settings. The key is never stored here: see `Config.from_env`."""
 
     generator: str = setting(
         "direct",
@@ -241,7 +242,7 @@ class GenerationConfig:
     max_tokens: int = library(800, "most tokens", 1, 32768, help="Largest number of tokens of an answer.")
     timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
     max_retries: int = library(2, "retries", 0, 10, help="Further tries after 429, 5xx or a connection error.")
-    seed: int | None = None  # LLM: sent where given, one more for each further candidate or try; 0 to 2^31 - 1
+    seed: int | None = None  # LLM: sent if given, increased by one for each further candidate or try; 0 to 2^31 - 1
     tries: int = _of_generators(
         3,
         "tries",
@@ -301,7 +302,7 @@ _ANY_GENERATOR: ContextVar[bool] = ContextVar("_ANY_GENERATOR", default=False)
 
 @contextmanager
 def any_generator() -> Iterator[None]:
-    """Here settings may name a generator whose package is gone: a record of it can still be read."""
+    """Within this context settings may name an uninstalled generator, so that its records can still be read."""
     token = _ANY_GENERATOR.set(True)
     try:
         yield
@@ -311,7 +312,7 @@ def any_generator() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that decides an answer, one part per stage."""
+    """All settings that decide an answer, one part per stage."""
 
     index: str = "rulebook"  # name of an index; RAGQA_INDEX
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
@@ -323,11 +324,11 @@ class Config:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Config:
-        """The defaults with what the environment says.
+        """The defaults, overridden by the environment.
 
-        ``RAGQA_INDEX`` names the corpus opened first; ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` the language model, which
-        is chosen when a key or a server is given (`has_llm`), ``RAGQA_LOCAL_MODEL`` one on this machine, which goes
-        before them. The key itself is never kept here.
+        ``RAGQA_INDEX`` names the corpus opened first. ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` name the language model,
+        which is used if a key or a server is given (`has_llm`); ``RAGQA_LOCAL_MODEL``, a model on this machine, takes
+        precedence over them. The key itself is never kept here.
         """
         env = os.environ if environ is None else environ
         generation = GenerationConfig(
@@ -348,7 +349,7 @@ SETTINGS: Final[tuple[SettingSpec, ...]] = tuple(
 
 
 def settings_at(place: Place, part: str = "") -> tuple[SettingSpec, ...]:
-    """The settings seen there, of all parts or of one, in the order of the work."""
+    """The settings visible at ``place``, of all parts or of ``part``, in the order of the stages."""
     return tuple(one for one in SETTINGS if place in one.places and part in ("", one.part))
 
 
@@ -358,7 +359,7 @@ def values_by_key(config: Config) -> dict[str, Any]:
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """The settings with these values, by key, in place of their own. Raises ConfigError for one that cannot be."""
+    """The settings with these values, by key, in place of their own. Raises ConfigError for an invalid value."""
     by_part: dict[str, dict[str, Any]] = {}
     for one in SETTINGS:
         if one.key in values:

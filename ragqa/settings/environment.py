@@ -1,4 +1,4 @@
-"""Every environment variable that ragqa reads: what it decides, and what counts where it is not set."""
+"""Every environment variable that ragqa reads, with its meaning and default."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ragqa.plugins import registry
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An environment variable: what it decides, and what counts where it is not set."""
+    """An environment variable with its meaning and default."""
 
     name: str
     meaning: str
     default: str = ""
-    least: int | None = None  # of a whole number of at most six digits; None: it is none
+    least: int | None = None  # least value, if it is a whole number of at most six digits; None: not a number
 
 
 ENVIRONMENT: Final = (
@@ -29,7 +29,7 @@ ENVIRONMENT: Final = (
     ),
     Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
     Variable("RAGQA_MILVUS_URI", "address of Milvus (`ragqa/retrieval/README.md`)", "the one an index was built with"),
-    Variable("RAGQA_MILVUS_TOKEN", "its token, or USER:PASSWORD"),
+    Variable("RAGQA_MILVUS_TOKEN", "token of Milvus, or USER:PASSWORD"),
     Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
     Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, separated as in PATH", "none"),
     Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
@@ -37,12 +37,10 @@ ENVIRONMENT: Final = (
         "RAGQA_API", "`on` or `off`: whether programs may call `/v1` and `/mcp`", "on where nobody signs in, else off"
     ),
     Variable("RAGQA_ACCESS", "`on` or `off`: whether people sign in to the page", "off on localhost, else on"),
-    Variable(
-        "RAGQA_ACCESS_FILE", "TOML file that says who has which role (`ragqa/server/access/README.md`)", "nobody has"
-    ),
-    Variable("RAGQA_AUDIT_ANCHOR", "a file elsewhere, `syslog` or `syslog:HOST:PORT`: notes each audit entry's hash"),
+    Variable("RAGQA_ACCESS_FILE", "TOML file of people's roles (`ragqa/server/access/README.md`)", "nobody has a role"),
+    Variable("RAGQA_AUDIT_ANCHOR", "file elsewhere, `syslog` or `syslog:HOST:PORT`: gets each audit entry's hash"),
     Variable("RAGQA_LOG", "`json`: the log has one JSON object a line (`ragqa/server/README.md`)", "text"),
-    Variable("RAGQA_TRACES", "`on`: each question as spans of OpenTelemetry, `texts`: with its texts", "off"),
+    Variable("RAGQA_TRACES", "`on`: trace each question as OpenTelemetry spans; `texts`: with its texts", "off"),
     Variable("RAGQA_METRICS_TOKEN", "bearer token that `/metrics` requires (`ragqa/server/README.md`)"),
     Variable("RAGQA_MAX_RUNS", "maximum of questions answered at once; the others wait in order", "16", 1),
     Variable("RAGQA_MAX_WAITING", "maximum of waiting questions; beyond it the page refuses", "100", 0),
@@ -52,19 +50,19 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_PROMPTS", "folder of prompts that replace the bundled ones"),
     Variable("RAGQA_PAGE_MODELS", "further rerankers that the page offers, separated by commas"),
     Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
-    Variable("OPENAI_BASE_URL", "address of their server", "OpenAI's own"),
+    Variable("OPENAI_BASE_URL", "address of the server of these models", "OpenAI's own"),
     Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
-    Variable("RAGQA_LANGUAGE_MODELS", "those of its models that the page offers, separated by commas", "all it lists"),
+    Variable("RAGQA_LANGUAGE_MODELS", "models of that server on the page, separated by commas", "all it lists"),
     Variable("RAGQA_LOCAL_MODEL", "a language model on this machine: a name of `ragqa models list`, or a GGUF file"),
     Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
-    Variable("VOYAGE_BASE_URL", "address of their server", "Voyage's own"),
+    Variable("VOYAGE_BASE_URL", "address of the server of these models", "Voyage's own"),
     Variable("RAGQA_SCORING_PROFILE", "RePASs' models and splitter: `embedded` or `reference`", "embedded"),
     Variable("RAGQA_ENTAILMENT_MODEL", "model of entailment: a name, a folder or a hub name", "the profile's"),
     Variable("RAGQA_COVERAGE_MODEL", "model of obligation coverage, likewise", "the entailment model"),
-    Variable("RAGQA_VERDICT_MODEL", "verifier, the model that verdicts rest on, likewise", "verifier-minilm-l6"),
+    Variable("RAGQA_VERDICT_MODEL", "the verifier, likewise", "verifier-minilm-l6"),
     Variable("RAGQA_OBLIGATION_MODEL", "model that finds obligations, likewise", "the profile's"),
     Variable("RAGQA_JUDGE_KEY", "key of the model that judges FanOutQA's answers"),
-    Variable("FANOUTQA_OPENAI_API_KEY", "the same, where RAGQA_JUDGE_KEY is not set"),
+    Variable("FANOUTQA_OPENAI_API_KEY", "the same, if RAGQA_JUDGE_KEY is not set"),
     Variable("RAGQA_JUDGE_MODEL", "the model that judges", "gpt-4-0613, as FanOutQA's authors"),
     Variable("RAGQA_JUDGE_URL", "address of its server", "OpenAI's own"),
     Variable("RAGQA_BLEURT", "folder of BLEURT's checkpoint", "BLEURT-20 in the working directory"),
@@ -77,7 +75,7 @@ ENVIRONMENT: Final = (
 
 
 def whole_number(name: str) -> int:
-    """What this variable says, else its default; one that is a whole number. Raises ConfigError."""
+    """The value of this variable, which is a whole number, else its default. Raises ConfigError."""
     one = next(each for each in ENVIRONMENT if each.name == name)
     text, least = os.environ.get(name, "").strip() or one.default, one.least or 0
     if not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) >= least):
@@ -87,7 +85,7 @@ def whole_number(name: str) -> int:
 
 
 def check_numbers() -> None:
-    """Raises ConfigError for the first variable that is set and not the number that it has to be."""
+    """Raises ConfigError for the first variable whose value is not the whole number required."""
     for one in ENVIRONMENT:
         if one.least is not None and os.environ.get(one.name, "").strip():
             whole_number(one.name)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ragqa.plugins import registry
 from ragqa.settings.schema import PRECISIONS, Precision, check, check_all, setting
 
-NO_ENCODER = "none"  # in place of an encoder's name: an index without vectors, which ranks by words alone
+NO_ENCODER = "none"  # in place of an encoder's name: an index without vectors, for lexical retrieval only
 _VECTORS = re.compile(r"Flat|SQ8|SQfp16|HNSW[1-9]\d{0,2}(_SQ8)?|IVF[1-9]\d{0,5},(Flat|SQ8|SQfp16|PQ[1-9]\d{0,3})")
 _VECTOR_KINDS = "Flat, SQ8, SQfp16, HNSW32, HNSW32_SQ8, or IVF4096, with Flat, SQ8, SQfp16 or PQ48; numbers are yours"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexingConfig:
-    """How an index is built; recorded in its manifest, fixed once built."""
+    """How an index is built; recorded in its manifest."""
 
     bm25_k1: float = 1.2  # term-frequency saturation, > 0; best in a trial on ADGM questions
     bm25_b: float = setting(0.75, "BM25 b", 0.0, 1.0)  # length normalisation; the usual value

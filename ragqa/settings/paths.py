@@ -11,7 +11,7 @@ import platformdirs
 
 INDEXES = "indexes"
 PROJECT_INDEXES = Path(__file__).resolve().parents[2] / "indexes"
-PACKAGED_INDEXES = Path(__file__).resolve().parents[1] / "index" / "demo"  # the demonstration ones, in a wheel
+PACKAGED_INDEXES = Path(__file__).resolve().parents[1] / "index" / "demo"  # the demonstration indexes, in a wheel
 
 
 def _default_home() -> Path:
@@ -40,32 +40,32 @@ class Paths:
 
     @property
     def precision_timings(self) -> Path:
-        """How fast bf16 and fp32 are on this machine; safe to delete at any time, they are timed again."""
+        """Timings of bf16 and fp32 on this machine; safe to delete at any time, they are measured again."""
         return self.home / "precision.json"
 
     @property
     def vector_cache(self) -> Path:
-        """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
+        """Vectors that embedding servers returned; safe to delete at any time, they are requested again."""
         return self.home / "vectors.sqlite3"
 
     @property
     def wiki_pages(self) -> Path:
-        """Pages that wikis' servers already gave; safe to delete at any time, they are fetched again."""
+        """Pages fetched from wiki servers; safe to delete at any time, they are fetched again."""
         return self.home / "wikipedia"
 
     @property
     def local_models(self) -> Path:
-        """Language models that were fetched to write answers here; it need not exist."""
+        """The folder of fetched language models; it need not exist."""
         return self.home / "models"
 
     @property
     def library(self) -> Path:
-        """The documents that were put in from the page or by `ragqa index add`, a folder a corpus."""
+        """The documents added on the page or by `ragqa index add`, one folder per corpus."""
         return self.home / "library"
 
     @property
     def registers(self) -> Path:
-        """Registers of obligations with who deals with each, a file a corpus; it need not exist."""
+        """The folder of registers of obligations and their handling, one file per corpus; it need not exist."""
         return self.home / "registers"
 
     @property
@@ -77,8 +77,8 @@ class Paths:
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
         """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
 
-        Where ``RAGQA_HOME`` is set, or ragqa is installed without its checkout, indexes live in the home folder, with
-        the checkout's `behind` them.
+        If ``RAGQA_HOME`` is set, or ragqa is installed without its checkout, indexes are in the home folder, and those
+        missing there are read from the checkout or the package (`behind`).
         """
         env = os.environ if environ is None else environ
         if env.get("RAGQA_HOME"):
@@ -92,9 +92,9 @@ class Paths:
 
 
 def behind(indexes: Path) -> Path | None:
-    """Where what ``indexes`` lacks is read: the checkout's indexes, without a checkout those of the package. Else None.
+    """The folder of the indexes missing in ``indexes``: the checkout's, or the package's if there is no checkout.
 
-    Only where ``indexes`` is the home folder's own: another that somebody named is taken as it is.
+    None unless ``indexes`` is the home folder's own: a folder chosen by the user is used alone.
     """
     home = Path(os.environ.get("RAGQA_HOME") or _default_home()).expanduser()
     if os.environ.get("RAGQA_INDEXES") or indexes != home / INDEXES:

@@ -1,8 +1,8 @@
-"""Presets as JSON files: what `ragqa tune --write` found or somebody keeps, read as carefully as any outside text.
+"""Presets as JSON files, written by `ragqa tune --write` or by users, and validated like any outside text.
 
 A file holds ``format``, ``name``, ``explanation``, and any of ``index``, ``retrieval``, ``fusion``, ``reranking``,
-``filtering`` (as `ragqa.settings.config` has them; what is left out is the default) and ``evidence``, which is for
-readers and decides nothing.
+``filtering`` (fields as in `ragqa.settings.config`; omitted ones have their default) and ``evidence``, which is for
+readers only and has no effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ragqa.settings.config import RerankingConfig
 from ragqa.settings.presets import FORMER_NAMES, PRESETS, Preset
 
 PRESET_FORMAT: Final = "ragqa preset 1"
-MAX_BYTES: Final = 1_000_000  # one with the evidence of five folds takes 5 kB
+MAX_BYTES: Final = 1_000_000  # a file with the evidence of five folds takes 5 kB
 LONGEST_NAME, LONGEST_EXPLANATION = 80, 600  # characters
 MOST_SAVED: Final = 200  # files in a folder that the page writes to
 _AGAIN = "correct it, or write it again with `ragqa tune --write`"
@@ -30,12 +30,12 @@ def preset_text(preset: Preset, evidence: Mapping[str, Any]) -> str:
     """The preset as the text of a file that `read_preset` reads; ``evidence`` is anything JSON can hold."""
     whole = {"format": PRESET_FORMAT} | asdict(preset) | {"evidence": dict(evidence)}
     if preset.reranking == RerankingConfig():
-        del whole["reranking"]  # so that a ragqa which knows none reads the file, too
+        del whole["reranking"]  # so that an older ragqa without rerankers can read the file
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
 def check_name(name: str) -> None:
-    """Raises ConfigError where ragqa itself uses this name, or it is no line of 1 to 80 characters."""
+    """Raises ConfigError if ragqa itself uses this name, or it is not one line of 1 to 80 characters."""
     if not (name.strip() and len(name) <= LONGEST_NAME and name.isprintable()):
         msg = f"a preset's name must be one line of 1 to {LONGEST_NAME} characters, got {name[:100]!r}; choose another"
         raise ConfigError(msg)
@@ -45,7 +45,7 @@ def check_name(name: str) -> None:
 
 
 def read_preset(file: Path) -> Preset:
-    """The preset of this file. Raises ConfigError, naming the file, where it is missing or not as described above."""
+    """The preset in this file. Raises ConfigError, naming the file, if it is missing or not as described above."""
     try:
         return _parsed(_object(file))
     except ConfigError as error:
@@ -53,10 +53,10 @@ def read_preset(file: Path) -> Preset:
 
 
 def save_preset(preset: Preset, folder: Path) -> Path:
-    """Writes the preset as a new file of this folder, which is made where it is missing; the file.
+    """Writes the preset to a new file in this folder, created if missing; returns the file.
 
-    Raises ConfigError where ragqa itself or another file there uses the name, the folder holds `MOST_SAVED` already, or
-    nothing can be written.
+    Raises ConfigError if ragqa itself or another file there uses the name, the folder already holds `MOST_SAVED` files,
+    or the file cannot be written.
     """
     check_name(preset.name)
     own, _ = presets_in(folder)
@@ -79,9 +79,9 @@ def save_preset(preset: Preset, folder: Path) -> Path:
 
 
 def find_preset(name: str, folder: Path) -> Preset:
-    """The preset of this name: one that comes with ragqa, a file ``*.json``, or one of ``folder`` by its name.
+    """The preset of this name: a bundled one, a file ``*.json``, or one in ``folder`` by its name.
 
-    Raises ConfigError where there is none, or where the file named cannot be read.
+    Raises ConfigError if there is none, or if the file cannot be read.
     """
     for preset in PRESETS:
         if preset.name == FORMER_NAMES.get(name, name):
@@ -98,9 +98,9 @@ def find_preset(name: str, folder: Path) -> Preset:
 
 
 def presets_in(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
-    """The presets of the files ``*.json`` in this folder, by file name, and what is wrong with the others, a line each.
+    """The presets in the files ``*.json`` of this folder, by file name, and one line on each file with a problem.
 
-    A name can stand once: the file that comes second has it wrong. No folder holds no presets.
+    Names are unique: a second file with the same name is a problem. A missing folder holds no presets.
     """
     found: dict[str, Preset] = {}
     problems = []
@@ -138,7 +138,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 
 def _parsed(found: dict[str, Any]) -> Preset:
-    from pydantic import TypeAdapter, ValidationError  # costs 80 ms: only who reads a preset file pays
+    from pydantic import TypeAdapter, ValidationError  # takes 80 ms, needed only to read preset files
 
     given = {key: value for key, value in found.items() if key not in {"format", "evidence"}}
     _check_keys(given)
@@ -160,7 +160,7 @@ def _parsed(found: dict[str, Any]) -> Preset:
 
 
 def _check_keys(given: Mapping[str, Any]) -> None:
-    """Raises ConfigError for a key that is none: a misspelt setting would silently be the default."""
+    """Raises ConfigError for an unknown key: a misspelt setting would silently keep its default."""
     plain = Preset("", "")
     known: dict[str, set[str]] = {"": {field.name for field in fields(plain)}}
     for field in fields(plain):

@@ -1,4 +1,4 @@
-"""Named settings: each a choice somebody published or would want to compare with, and one line on what it does."""
+"""Named settings: published ones and others worth comparing, each with one line that explains it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ragqa.settings.config import Config, FilteringConfig, FusionConfig, Reranki
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Named settings with one line that says what they are for.
+    """Named settings with one line that explains their purpose.
 
-    ``index`` names the index they were chosen on, where they were chosen on one; empty: they are for any. Weights may
-    be of rankings that few indexes have: `ragqa.retrieval.ranking.missing_rankings` says which of them an index lacks.
+    ``index`` names the index they were chosen on; empty: for any index. Weights may name rankings that few indexes
+    have: `ragqa.retrieval.ranking.missing_rankings` lists those that an index lacks.
     """
 
     name: str
@@ -25,12 +25,12 @@ class Preset:
 
     @classmethod
     def of(cls, name: str, explanation: str, config: Config) -> Preset:
-        """What of these settings a preset decides, under this name, for any index."""
+        """A preset for any index from the stages of ``config`` that presets cover."""
         return cls(name, explanation, config.retrieval, config.fusion, config.filtering, "", config.reranking)
 
 
 def with_preset(config: Config, preset: Preset) -> Config:
-    """The settings with this preset's in place of theirs; its index too, where it was chosen on one."""
+    """The settings, replaced by those of the preset, and by its index if it names one."""
     return replace(
         config,
         index=preset.index or config.index,

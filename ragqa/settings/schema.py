@@ -1,8 +1,8 @@
-"""What a setting is: said once, where its field is declared, and read wherever settings are chosen, shown or compared.
+"""The description of a setting, declared with its field and read wherever settings are chosen, shown or compared.
 
-A field declared by `setting` is checked (`check`), an option of `ragqa ask`, a widget of the drawer, part of addresses
-and of what two settings differ in, and a row of REFERENCE, but for the places it leaves out. `ragqa.settings.config`
-has them all in `SETTINGS`.
+A field declared by `setting` is checked (`check`) and becomes an option of `ragqa ask`, a widget of the drawer, a part
+of addresses and of the differences of two configurations, and a row of REFERENCE, except in places that it excludes.
+`ragqa.settings.config.SETTINGS` lists all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PRECISIONS: Final = {"auto": "auto", "fp32": "fp32", "bf16": "bf16"}
 
 
 class Place(Flag):
-    """Where a setting is seen, beside REFERENCE and preset files."""
+    """Where a setting is visible, in addition to REFERENCE and preset files."""
 
     LIBRARY = 0
     OPTION = auto()
@@ -33,26 +33,26 @@ class Place(Flag):
 
 @dataclass(frozen=True, slots=True)
 class SettingSpec:
-    """One setting: a number in [``low``, ``high``], one of ``choices``, a name, or yes and no."""
+    """One setting: a number in [``low``, ``high``], one of ``choices``, a name, or a bool."""
 
-    name: str  # what messages call it
-    help: str = ""  # the command line says its first sentence
+    name: str  # in messages
+    help: str = ""  # the command line shows its first sentence
     source: str = ""  # of the default
     low: float | None = None
     high: float | None = None
-    step: float = 0  # of its slider, 1 or 0.01 where none is given
-    usual: tuple[float, float] | None = None  # what its slider offers where no preset file has more
-    choices: Mapping[str, str] = field(default_factory=dict)  # with what the page calls them
-    group: str = ""  # of the registry, whose names it takes
+    step: float = 0  # of its slider; 0: 1 for whole numbers, else 0.01
+    usual: tuple[float, float] | None = None  # range of its slider, unless a preset file exceeds it
+    choices: Mapping[str, str] = field(default_factory=dict)  # value to its label on the page
+    group: str = ""  # group of the registry whose names are its values
     places: Place = Place.ALL
-    key: str = ""  # its name among all settings, in addresses and of widgets; its field's where none is given
-    option: str = ""  # its name on the command line, where that is not the key
-    label: str = ""  # what the page calls it; its name where none is given
+    key: str = ""  # unique among settings, used in addresses and widgets; empty: the field's name
+    option: str = ""  # name on the command line; empty: the key
+    label: str = ""  # name on the page; empty: `name`
     off: object = None  # the value that switches it off
     is_day: bool = False  # a text that is empty or a day, YYYY-MM-DD
     under: str = ""  # the key of a setting that decides whether this one has an effect
-    when: Callable[[str], bool] | None = None  # at which value of that; a generator's own option: where it takes it
-    part: str = ""  # of `ragqa.settings.config.Config`
+    when: Callable[[str], bool] | None = None  # for which values of that setting; None: for true ones
+    part: str = ""  # field of `ragqa.settings.config.Config`
     field: str = ""
     default: Any = None
 
@@ -63,7 +63,7 @@ class SettingSpec:
 
     @property
     def values(self) -> str:
-        """What it takes, in words: ``"0 to 1"``, ``"wsum or rrf"``; "" of a name."""
+        """Its possible values in words: ``"0 to 1"``, ``"wsum or rrf"``; empty for a name."""
         if self.low is not None:
             return f"{self.low:g} to {self.high:g}"
         listed = registry.listed(self.group) if self.group else ""
@@ -71,7 +71,7 @@ class SettingSpec:
 
     @property
     def brief(self) -> str:
-        """The line of the command line's help: who reads it, the first sentence on it, and what it takes."""
+        """Its help on the command line: the generators that read it, its first sentence, and its possible values."""
         parts = registry.ours(registry.GENERATORS) if self.is_of_generators else ()
         readers = ", ".join(part.name for part in parts if self.field in part.options)
         first = self.help.partition(". ")[0].removesuffix(".")
@@ -81,12 +81,12 @@ class SettingSpec:
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a text, which every part of the page asks for in its own way."""
+        """Whether it is a free text, for which the page has widgets of its own."""
         return isinstance(self.default, str) and not self.choices
 
     @property
     def is_of_generators(self) -> bool:
-        """Whether it counts for the generators that name it among their options."""
+        """Whether it has an effect only for the generators that name it in their options."""
         return self.under == "generator" and self.when is None
 
     def applies(self, values: Mapping[str, Any]) -> bool:
@@ -96,7 +96,7 @@ class SettingSpec:
         return not self.under or (self.when or bool)(values[self.under])
 
     def text(self, value: Any) -> str:  # noqa: ANN401 - of as many types as there are settings
-        """The value as the page says it."""
+        """The value as the page shows it."""
         if self.off is not None and value == self.off:
             return "off"
         if isinstance(value, bool):
@@ -104,7 +104,7 @@ class SettingSpec:
         return self.choices.get(value) or (f"{value:.2f}" if isinstance(value, float) else str(value))
 
     def check(self, value: Any) -> None:  # noqa: ANN401
-        """Raises ConfigError for a number out of range, or none of the choices."""
+        """Raises ConfigError for a number out of range, or a value that is not a choice."""
         if self.low is not None and self.high is not None:
             check(self.low <= value <= self.high, self.name, f"in {self.range}", value)
         if self.choices:
@@ -150,7 +150,7 @@ def declared(settings: type, part: str = "") -> tuple[SettingSpec, ...]:
 
 
 class Checked:
-    """A class of settings whose fields are checked when it is made."""
+    """A class of settings whose fields are checked when an instance is created."""
 
     __slots__ = ()
 
@@ -159,13 +159,13 @@ class Checked:
 
 
 def check_all(settings: Any) -> None:  # noqa: ANN401 - any class of settings
-    """Raises ConfigError for the first field that is not what its setting takes."""
+    """Raises ConfigError for the first field with an invalid value."""
     for each in fields(settings):
         if "setting" in each.metadata:
             each.metadata["setting"].check(getattr(settings, each.name))
 
 
 def check(condition: bool, name: str, expected: str, found: object) -> None:
-    """Raises ConfigError, saying what was expected, unless the condition holds."""
+    """Raises ConfigError with the expected and the found value unless the condition holds."""
     if not condition:
         raise ConfigError(f"{name} must be {expected}, got {found!r}; change the setting and try again")

@@ -1,4 +1,4 @@
-"""Settings of RePASs and verdicts, the profiles they come in, and the models that the environment names."""
+"""Settings of RePASs and verdicts, their profiles, and the models named in the environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VerifierName = Literal["model", "llm", "llm-all"]
 
 @dataclass(frozen=True, slots=True)
 class ScoringConfig(Checked):
-    """How RePASs is computed and read. Names of models are those that the model registry resolves."""
+    """How RePASs and verdicts are computed. `ragqa.models.resolve_model` resolves the names of models."""
 
     mode: ScoringMode = setting(
         ScoringMode.PAPER,
@@ -35,7 +35,7 @@ class ScoringConfig(Checked):
     coverage_input: CoverageInput = library(
         "pair",
         "coverage input",
-        help='What is classified. joined: one text "answer sentence [SEP] obligation", as the script does.',
+        help='Input of the coverage model. joined: one text "answer sentence [SEP] obligation", as the script does.',
         choices={"pair": "pair", "joined": "joined"},
     )
     verdict_model: str = compared(
@@ -44,8 +44,8 @@ class ScoringConfig(Checked):
     verifier: VerifierName = setting(
         "model",
         "verdicts by",
-        help="Who judges the answer's sentences. llm: the verifier, and where it is not sure the language model; "
-        "llm-all: the language model is asked about every sentence that is no quotation.",
+        help="Who judges the answer's sentences. llm: the verifier, and the language model for verdicts that are not "
+        "sure; llm-all: the language model for every sentence that is not a quotation.",
         choices={
             "model": "verifier",
             "llm": "language model where not sure",
@@ -56,11 +56,14 @@ class ScoringConfig(Checked):
     sentence_splitter: SplitterName = library(
         "nupunkt",
         "sentence splitter",
-        help="What ends a sentence. punkt (NLTK, where its data is installed) splits as the script does.",
+        help="Splitter of sentences. punkt (NLTK, if its data is installed) splits as the script does.",
         choices={"nupunkt": "nupunkt", "punkt": "punkt"},
     )
     precision: Precision = library(
-        "auto", "precision", help="Of the NLI models; auto: the faster on this machine, timed once.", choices=PRECISIONS
+        "auto",
+        "precision",
+        help="Precision of the NLI models; auto: the faster one.",
+        choices=PRECISIONS,
     )
 
 
@@ -80,11 +83,11 @@ SCORING_PROFILES: dict[str, ScoringConfig] = {
 
 
 def scoring_from_env(environ: Mapping[str, str] | None = None) -> ScoringConfig:
-    """The profile that ``RAGQA_SCORING_PROFILE`` names, with the models named one by one in its place.
+    """The profile that ``RAGQA_SCORING_PROFILE`` names, with the models named one by one in place of its own.
 
     ``RAGQA_ENTAILMENT_MODEL``, ``RAGQA_COVERAGE_MODEL``, ``RAGQA_VERDICT_MODEL`` and ``RAGQA_OBLIGATION_MODEL`` each
-    take an embedded name, the path of a local folder or a hub name. Where only the entailment model is named, coverage
-    uses it too, and verdicts unless they are given one of their own.
+    take an embedded name, the path of a local folder or a hub name. An entailment model named alone is used for
+    coverage too.
     """
     env = os.environ if environ is None else environ
     name = env.get("RAGQA_SCORING_PROFILE") or "embedded"

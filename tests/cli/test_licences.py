@@ -26,7 +26,7 @@ def test_everything_that_is_needed_is_listed_and_nothing_of_the_tests():
     names = {re.match(r"[\w.-]+", line)[0].lower().replace("_", "-") for line in wanted}
     assert names <= set(listed)
     assert not set(listed) & {"pytest", "hypothesis", "ruff", "mypy", "playwright", "oidc-provider-mock"}
-    assert [name for name, licence in listed.items() if licence == "not said"] == []
+    assert [name for name, licence in listed.items() if licence == "not stated"] == []
     assert listed["ragqa"] == "Apache-2.0"
 
 
