@@ -84,7 +84,8 @@ def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:
     for place, passage in enumerate(passages):
         hit = hits.get(passage.passage_id, ScoredPassage(passage, 0.0))
         hits[passage.passage_id] = replace(hit, score=highest + _STEP * (len(passages) - place), note=BY_NUMBER)
-    return Ranking.of(ranking.retriever, list(hits.values()), finds=ranking.finds, bounds=ranking.bounds)
+    ordered = tuple(sorted(hits.values(), key=lambda hit: -hit.score))  # stable: ties of the ranking keep their order
+    return Ranking(ranking.retriever, ordered, ranking.finds, ranking.bounds)
 
 
 def reranker_scores(reranked: Ranking) -> dict[str, float]:

@@ -131,3 +131,9 @@ def test_passages_asked_for_by_number_lead_in_their_order_whether_they_were_foun
     assert [hit.passage.passage_id for hit in found.hits] == ["z", "c", "a", "b"]
     assert [hit.note for hit in found.hits] == [BY_NUMBER, BY_NUMBER, "", ""]
     assert led_by(ranking("fused", {"a": 0.9}), []) == ranking("fused", {"a": 0.9})
+
+
+def test_ties_keep_the_order_of_the_ranking_behind_the_passages_asked_for_by_number():
+    tied = ranking("fused", {"a": 0.5, "b": 0.5})
+    reranked = Ranking("fused", tied.hits[::-1])
+    assert [hit.passage.passage_id for hit in led_by(reranked, [passage("z")]).hits] == ["z", "b", "a"]

@@ -305,14 +305,20 @@ def can_be_noun(word: str) -> bool:
     return _closed(word) == "word" and word not in _NO_NOUNS and not _PREDICATE.search(word)
 
 
+# One syllable that ends in a single vowel and consonant, alone or stressed after a Latin or Germanic prefix.
+_DOUBLED: Final = re.compile(
+    r"\A(?:[^aeiou]*|(?:ad|be|com|con|de|for|in|oc|per|pre|re|sub|trans)[^aeiou])[aeiou][bdglmnprt]\Z"
+)
+
+
 def gerund(verb: str) -> str:
     """The "-ing" form: "leaves" -> "leaving", "cancel" -> "cancelling"."""
     base = base_of(verb)
     if base.endswith("ie"):
         return base[:-2] + "ying"
-    if base.endswith("e") and not base.endswith(("ee", "oe")):
+    if base.endswith("e") and len(base) > 2 and not base.endswith(("ee", "oe")):
         return base[:-1] + "ing"
-    doubled = re.search(r"(?:\A|[^aeiou])[aeiou][bdgmnpt]\Z", base) and len(base) < 5
+    doubled = _DOUBLED.search(base)
     return base + (base[-1] if doubled or base.endswith("cel") else "") + "ing"
 
 

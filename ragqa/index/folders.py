@@ -63,7 +63,7 @@ def locate(name: str, indexes: Path) -> Path:
     while not target.is_dir():
         if not old.is_dir() and not target.is_dir():  # checked twice: a builder may finish between the two checks
             further = behind(indexes)
-            if further:
+            if further and name in index_names(further):
                 return locate(name, further)
             there_are = ", ".join(index_names(indexes)) or "none yet"
             raise IndexNotFoundError(

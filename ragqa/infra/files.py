@@ -96,9 +96,13 @@ class Appending:
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             os.ftruncate(self._descriptor, self.end)
             flush(self.path.parent)
-        _write_all(self._descriptor, data)
-        if sync:
-            os.fsync(self._descriptor)
+        try:
+            _write_all(self._descriptor, data)
+            if sync:
+                os.fsync(self._descriptor)
+        except OSError:  # such as a full disk: what is torn goes, so that the next entry follows the last whole one
+            os.ftruncate(self._descriptor, self.end)
+            raise
         offset, self.end = self.end, self.end + len(data)
         return offset
 

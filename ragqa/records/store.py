@@ -261,7 +261,8 @@ class RecordStore(Database):
             within = f"WHERE record_id IN ({marks(ids)})"
             readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
             there = dict(other._rows(f"SELECT record_id, sha256 FROM records {within}", ids))  # noqa: S608
-            other._patiently(partial(_insert, rows, readers))
+            remarks = self._rows(f"SELECT record_id, note, gone_at FROM remarks {within}", ids)  # noqa: S608
+            other._patiently(partial(_insert, rows, readers, remarks))
             copied += len(rows) - len(there)
             known += len(there)
             different += [row[0] for row in rows if there.get(row[0], row[_STAMP]) != row[_STAMP]]
@@ -332,8 +333,10 @@ class RecordStore(Database):
         return RecordError(f"no record {record_id!r} in {self._engine.name}; `ragqa records list` lists the records")
 
 
-def _insert(rows: Sequence[Any], readers: Sequence[Any], execute: Execute) -> None:
+def _insert(rows: Sequence[Any], readers: Sequence[Any], remarks: Sequence[Any], execute: Execute) -> None:
     for row in rows:
         execute("INSERT INTO records VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", row)
     for reader in readers:
         execute("INSERT INTO readers VALUES (?,?,?) ON CONFLICT DO NOTHING", reader)
+    for remark in remarks:
+        execute("INSERT INTO remarks VALUES (?,?,?) ON CONFLICT DO NOTHING", remark)

@@ -657,6 +657,17 @@ class TestRefusedIndex:
         with pytest.raises(IndexNotFoundError, match=r"no index 'demo' in .*there are: here.*ragqa index build demo"):
             open_index("demo", indexes)
 
+    def test_not_found_names_the_users_own_folder_and_not_the_bundled_one(self, indexes, monkeypatch, tmp_path):
+        bundled = tmp_path / "bundled"
+        build(bundled, name="shipped")
+        build(indexes, name="here")
+        monkeypatch.setattr("ragqa.index.folders.behind", lambda folder: bundled if folder == indexes else None)
+        assert open_index("shipped", indexes).manifest.n_passages
+        with pytest.raises(IndexNotFoundError) as raised:
+            open_index("demo", indexes)
+        assert f"in {indexes}" in str(raised.value)
+        assert "here" in str(raised.value)
+
 
 class TestOpen:
     def test_retrievers(self, indexes):

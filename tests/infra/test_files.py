@@ -1,5 +1,6 @@
 """Durable files: whole or not at all, on disk when a call returns, one holder of a lock."""
 
+import errno
 import json
 import os
 import subprocess
@@ -95,6 +96,21 @@ class TestAppending:
         file.close()
         assert (tmp_path / "a").read_bytes() == b"onetwo3"
         assert steps == ["ftruncate", "fsync", "write", "fsync", "write", "write", "fsync"]
+
+    def test_what_a_full_disk_tears_is_cut_off_so_that_the_next_entry_follows_the_last(self, tmp_path, monkeypatch):
+        file = Appending(tmp_path / "a")
+        file.append(b"one\n")
+        write = os.write
+
+        def full(descriptor, data):
+            write(descriptor, bytes(data)[:2])
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="no space"):
+            patch.setattr("os.write", full)
+            file.append(b"two\n")
+        assert file.append(b"3\n") == 4
+        assert (tmp_path / "a").read_bytes() == b"one\n3\n"
 
     def test_bytes_are_added_as_they_are(self, tmp_path):
         append(tmp_path / "a", b"torn")

@@ -145,10 +145,12 @@ def test_a_copy_takes_all_along_and_leaves_what_is_there(store, record, tmp_path
     for one in numbered(record, *range(120)):
         old.seen_by(reader("ann")).save(one)
     old.share("r007", "bob", shared=True)
+    old.seen_by(reader("ann")).set_note("r005", "Ask Bob.")
     store.save(replace(record, record_id="r001", status="answered"))
     done = old.copy_to(store)
     assert (done.copied, done.known, done.different) == (119, 1, ("r001",))
     assert store.load("r001").status == "answered"
+    assert store.note("r005") == "Ask Bob."
     assert ids(store.seen_by(reader("bob"))) == ["r007"]
     again = old.copy_to(store)
     assert (again.copied, again.known) == (0, 120)
