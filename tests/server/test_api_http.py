@@ -115,6 +115,8 @@ def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
     first = {"name": "keys.txt", "content": encoded("A firm must keep a register of keys."), "title": "House rules"}
     made = client.post("/v1/documents", json=first)
     assert made.status_code == 202, made.text
+    alike = client.post("/v1/documents", json=first)  # while the first of this title is not indexed yet
+    assert (alike.status_code, alike.json()["corpus"]) == (202, "house-rules-2"), alike.text
     corpus = made.json()["corpus"]
     found = finished(client, corpus)
     assert (corpus, found["title"], found["is_indexed"], found["work"]["error"]) == (

@@ -60,7 +60,8 @@ def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: 
     job of the corpus is running.
     """
     paths, gate = Paths.from_env(), backend.gate()
-    made = corpus or corpus_name(title or name.rpartition(".")[0], index_names(paths.indexes))
+    taken = {*index_names(paths.indexes), *(one.name for one in paths.library.glob("*"))}
+    made = corpus or corpus_name(title or name.rpartition(".")[0], taken)
     with gate.doing(Act.UPLOAD, made, files=[name]), Reader() as reader:
         gate.spend_upload(len(content))
         collection = _collection(corpus) if corpus else make_collection(made, paths.library, title or name)

@@ -88,16 +88,17 @@ def _read(collection: Collection, paths: Paths) -> None:
     resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
 
 
-def _tried(act: Act, collection: Collection, do: Callable[[], object], said: str = "", **about: object) -> None:
-    """Does and logs the act, if this person may; shows ``said`` or the error."""
+def _tried(act: Act, collection: Collection, do: Callable[[], object], said: str = "", **about: object) -> bool:
+    """Does and logs the act, if this person may; shows ``said`` or the error. Returns whether it was done."""
     try:
         with access.gate().doing(act, collection.name, **about):
             do()
     except RagqaError as error:
         st.session_state.setdefault(PROBLEM, []).append((str(error), "bad"))
-    else:
-        if said:
-            st.session_state.setdefault(PROBLEM, []).append((said, "good"))
+        return False
+    if said:
+        st.session_state.setdefault(PROBLEM, []).append((said, "good"))
+    return True
 
 
 # What can be done with all of it ------------------------------------------------------------------------------------
@@ -166,8 +167,8 @@ def _verify(collection: Collection, paths: Paths) -> None:
 
 
 def _delete(collection: Collection, paths: Paths) -> None:
-    _tried(Act.DELETION, collection, lambda: delete(collection, paths.indexes))
-    _back()
+    if _tried(Act.DELETION, collection, lambda: delete(collection, paths.indexes)):
+        _back()
 
 
 # What comes in ------------------------------------------------------------------------------------------------------
