@@ -23,7 +23,7 @@ WHOLE = 1_000  # characters up to which an answer is read as a whole; a longer o
 NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not covered, and not read
 # Chosen on rules and policies that the verifier was not trained on.
 TOLD = 0.65  # P(entailment) from which a part is covered
-CLASHES = 0.5  # P(contradiction) from which a part is in conflict
+CLASHES = 0.6  # P(contradiction) from which a part is in conflict
 
 
 @dataclass(frozen=True, slots=True)
