@@ -188,7 +188,9 @@ class _Workers:
         self._benchmark, self._task, self._store, self._stop = benchmark, task, store, stop
         self._waiting = deque(pending)
         self._ended: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
-        self._failures = 0
+        self._lock = threading.Lock()  # over the two below
+        self._failures = 0  # in a row
+        self._given_up: Outcome | None = None  # the last of too many failures; what ends later changes nothing
         self._threads = [
             threading.Thread(target=self._work, name=f"ragqa-run-{n}", daemon=True)
             for n in range(max(1, min(task.parallel, len(pending))) if pending else 0)
@@ -198,7 +200,7 @@ class _Workers:
         """Each item's outcome once it is stored, in the order of ending; None in the first pause after one."""
         for thread in self._threads:
             thread.start()
-        running, last, is_pause = len(self._threads), None, True
+        running, is_pause = len(self._threads), True
         while running:
             try:
                 ended = self._ended.get(timeout=None if is_pause else REDRAWN_SECONDS)
@@ -213,11 +215,10 @@ class _Workers:
                 self.stop()
                 raise ended
             else:
-                last = ended
                 yield ended
-        if last is not None and self._failures >= MAX_FAILURES_IN_A_ROW:
+        if self._given_up is not None:
             raise GenerationError(
-                f"{self._failures} questions in a row got no answer, the last because: {last.note} What was "
+                f"{self._failures} questions in a row got no answer, the last because: {self._given_up.note} What was "
                 f"answered is kept in {self._store.folder}; when the cause is gone, run the same command again"
             )
 
@@ -239,9 +240,12 @@ class _Workers:
                     break
                 self._one(item)
                 outcome = self._store.outcome(item)
-                self._failures = self._failures + 1 if outcome.status is Status.FAILED else 0
-                if self._failures >= MAX_FAILURES_IN_A_ROW:
-                    self.stop()
+                with self._lock:
+                    if self._given_up is None:
+                        self._failures = self._failures + 1 if outcome.status is Status.FAILED else 0
+                        if self._failures >= MAX_FAILURES_IN_A_ROW:
+                            self._given_up = outcome
+                            self.stop()
                 self._ended.put(outcome)
         except BaseException as error:  # of any kind: the waiting thread must learn of it
             self._ended.put(error)

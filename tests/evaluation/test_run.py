@@ -164,6 +164,22 @@ def test_many_failures_in_a_row_end_the_run_and_say_why(tmp_path):
     assert len(world.solved) == MAX_FAILURES_IN_A_ROW
 
 
+def test_an_item_that_ends_after_too_many_failures_does_not_hide_them(tmp_path):
+    stop = Stop()
+
+    def wait(item):
+        while item.number == 1 and not stop.is_set:
+            time.sleep(0.01)
+
+    def load(settings, paths):
+        task = yield from toy(World()).load(settings, paths)
+        return replace(task, parallel=2)
+
+    world = World(failing=frozenset(range(2, 100)), on_solve=wait)
+    with pytest.raises(GenerationError, match="5 questions in a row got no answer"):
+        steps_of(world, tmp_path / "run", given={"size": 50}, stop=stop, load=load)
+
+
 def test_scores_that_are_no_numbers_fail_the_item_and_write_nothing_broken(tmp_path):
     last = steps_of(World(scores={3: float("nan")}), tmp_path / "run")[-1]
     assert last.outcomes[2].status is Status.FAILED
