@@ -185,7 +185,7 @@ def test_the_commands_print_figures_and_write_nothing_unasked(monkeypatch, tmp_p
     fitted_now = CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file)])
     assert fitted_now.exit_code == 0, fitted_now.output
     assert "24 claims" in fitted_now.output
-    assert "Most probable label, out of 5 parts: balanced accuracy 1.000" in fitted_now.output.replace("\n", " ")
+    assert "Most probable label, out of 5 parts: balanced accuracy 1.000" in " ".join(fitted_now.output.split())
     measured = CliRunner().invoke(app, ["eval", "claims", str(file), "--json"])
     assert json.loads(measured.stdout)["balanced"] == 1.0
     shown = CliRunner().invoke(app, ["eval", "claims", str(file), "--limit", "1"])
