@@ -64,10 +64,12 @@ _DIMENSIONS: Final = (  # dimensions of the quantity that these words ask for
     (r"what (?:part|share|percentage|proportion)", frozenset({"share"})),
     (r"how (?:many|few)", frozenset({"count", "time", "volume", "area"})),
 )
+_SUBJECT: Final = r"(?:I|we|you|he|she|it|they|there|the|an?|this|that|these|those|my|our|your|its|their)"
 _PREPOSITION: Final = r"(?:(?:at|in|for|by|on|to|from|with)\s+)?"
 _PARTS: Final = re.compile(
     rf",?\s+and\s+(?={_PREPOSITION}(?:what|when|how|who|whom|whose|where|which|why)\b)"
-    rf"|,\s+(?={_PREPOSITION}(?:what|how|why)\b)|,\s+(?:and\s+)?(?=must\b)",
+    rf"|,\s+(?={_PREPOSITION}(?:what|how|why)\b)|,\s+(?:and\s+)?(?=must\b)"
+    rf"|,\s+and\s+(?P<verb>(?={_AUXILIARY}\s+{_SUBJECT}\b))",  # "and may they": a verb before its subject asks
     re.IGNORECASE,
 )
 _ASKS: Final = re.compile(  # text before a part is a part itself if this matches, else a condition
@@ -196,7 +198,7 @@ def _taken_apart(question: str) -> Iterator[str]:
     start = 0
     for match in _PARTS.finditer(question):
         before = question[start : match.start()].strip()
-        if before and (_ASKS.search(before) or "and" in match[0]):
+        if before and (_ASKS.search(before) or ("and" in match[0] and match["verb"] is None)):
             yield before
             start = match.end()
     if rest := question[start:].strip():

@@ -74,6 +74,12 @@ def test_no_question_is_without_a_part():
             ("When a client complains, how soon must the firm answer?",),
         ),
         ("What is kept, and how long?", ("What is kept", "how long?")),
+        ("How soon must we report it, and can we act first?", ("How soon must we report it", "can we act first?")),
+        ("If a client has paid, and is it late, may we sue?", ("If a client has paid, and is it late, may we sue?",)),
+        (
+            "What must a firm that has no clients, and is small, file?",
+            ("What must a firm that has no clients, and is small, file?",),
+        ),
     ],
 )
 def test_a_part_begins_at_a_question_word_and_not_after_a_condition(question, parts):
