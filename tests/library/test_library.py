@@ -18,7 +18,7 @@ from ragqa.index import open_index, passage_arrays
 from ragqa.index.passage_arrays import measure
 from ragqa.infra.files import sha256_of
 from ragqa.library import jobs, parse_cache
-from ragqa.library.changes import REREAD, Rereading, compared, read_rereading, read_updates, stale
+from ragqa.library.changes import REREAD, Rereading, Update, append, compared, read_rereading, read_updates, stale
 from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
@@ -26,6 +26,7 @@ from ragqa.library.questions import questions_of
 from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
 from ragqa.library.update import CHANGES, MAX_TOKENS, index_events
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
+from ragqa.types import Passage
 from ragqa.types.streams import returned
 from tests.support.document_files import RULES, write_docx, write_html
 from tests.support.fakes import FakeEncoder, passage
@@ -514,3 +515,10 @@ def test_questions_come_from_headings_and_duties():
     ]
     assert questions_of(passages) == ("What is required on record keeping?", "What must an Auditor do?")
     assert questions_of([]) == ()
+
+
+def test_an_update_is_read_again_whatever_separates_lines_within_its_texts(tmp_path):
+    before, after = (Passage("d:1", "d", text) for text in ("Fees are due.", "Fees\u2028are\u0085due."))
+    update = Update("2026-11-26T09:00:00Z", (compared("d", 2, [before], [after]),))
+    append(tmp_path / "changes.jsonl", update)
+    assert read_updates(tmp_path / "changes.jsonl") == (update,)
