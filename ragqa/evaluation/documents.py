@@ -9,7 +9,6 @@ too; ``alone`` counts places recovered without such items.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus import open_stream
+from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.streams import TellingStream
 from ragqa.types import Passage
 
@@ -57,7 +57,7 @@ class _Read:
 
 def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...], tuple[str, ...]]:
     """The table of a folder, by kind, and the messages of its parsing. Raises CorpusError if it cannot be read."""
-    gold = [json.loads(line) for line in (folder / GOLD).read_text(encoding="utf-8").split("\n") if line.strip()]
+    gold = [item.values for item in read_json_lines(folder / GOLD, GOLD)]
     stream = open_stream(folder, "documents", chunk_max_tokens=chunk_max_tokens)
     read = {}
     for _, passages in stream.articles():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ragqa.corpus.jsonl import looks_like_jsonl
+from ragqa.corpus.jsonl import looks_like_jsonl, read_json_lines
 from ragqa.corpus.pandachat import looks_like_pandachat
 from ragqa.corpus.questions import GoldQuestion, load_gold, load_questions
 from ragqa.errors import CorpusError
@@ -65,7 +64,7 @@ def head_of(path: Path) -> str:
 
 def shipped_rows(path: Path) -> list[dict[str, Any]]:
     """The objects of a bundled JSON-lines file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    return [item.values for item in read_json_lines(path, path.name)]
 
 
 def questions_with_gold(path: Path) -> tuple[GoldQuestion, ...]:

@@ -29,9 +29,9 @@ from typing import Any, Final
 
 from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.errors import CorpusError
-from ragqa.index.folders import check_name
+from ragqa.index.folders import check_name, index_names
 from ragqa.infra.files import locked, sha256_of, write_whole
-from ragqa.library.names import free_name
+from ragqa.library.names import corpus_name, free_name
 
 CATALOGUE: Final = "library.json"
 NEXT: Final = "next.json"
@@ -329,6 +329,11 @@ def collections(library: Path) -> tuple[Collection, ...]:
 def collection_of(name: str, library: Path) -> Collection | None:
     """The corpus with this name; None where the library has none."""
     return next((collection for collection in collections(library) if collection.name == name), None)
+
+
+def new_name(title: str, indexes: Path, library: Path) -> str:
+    """A valid name for a new corpus with this title, which no index and no corpus of the library has."""
+    return corpus_name(title, {*index_names(indexes), *(one.name for one in library.glob("*"))})
 
 
 def make_collection(name: str, library: Path, title: str = "", description: str = "") -> Collection:

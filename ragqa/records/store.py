@@ -334,9 +334,6 @@ class RecordStore(Database):
 
 
 def _insert(rows: Sequence[Any], readers: Sequence[Any], remarks: Sequence[Any], execute: Execute) -> None:
-    for row in rows:
-        execute("INSERT INTO records VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", row)
-    for reader in readers:
-        execute("INSERT INTO readers VALUES (?,?,?) ON CONFLICT DO NOTHING", reader)
-    for remark in remarks:
-        execute("INSERT INTO remarks VALUES (?,?,?) ON CONFLICT DO NOTHING", remark)
+    for table, of_table in (("records", rows), ("readers", readers), ("remarks", remarks)):
+        for row in of_table:
+            execute(f"INSERT INTO {table} VALUES ({marks(row)}) ON CONFLICT DO NOTHING", row)  # noqa: S608

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragqa.corpus.documents.places import place_words
+from ragqa.corpus.documents.titles import short_title
 from ragqa.records.comparison import Said
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
@@ -22,7 +23,6 @@ LONGEST_SHORT_NAME: Final = 28  # characters, without the number
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 _FURTHER: Final = re.compile(r", | and | \((?=[^()]*\)$)|: ")
-_SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")  # "(Digital Markets Act)" at the end of a long title
 _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 
 
@@ -42,8 +42,8 @@ def short_name(passage: Passage) -> str:
     A long title that ends with its short title in brackets gives that short title.
     """
     title = (passage.title or passage.document_id).removeprefix("The ")
-    short = _SHORT_TITLE.search(title) if len(title) > LONGEST_SHORT_NAME else None
-    title = short[1] if short else title
+    if len(title) > LONGEST_SHORT_NAME:
+        title = short_title(title) or title
     title = _FURTHER.split(title, maxsplit=1)[0]
     name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
     return " ".join(filter(None, (name, passage.number.rstrip("."))))

@@ -9,10 +9,8 @@ from typing import Any, Protocol
 
 from ragqa.corpus.documents import Reader
 from ragqa.errors import CorpusError
-from ragqa.index.folders import index_names
-from ragqa.library.collection import Collection, collection_of, make_collection
+from ragqa.library.collection import Collection, collection_of, make_collection, new_name
 from ragqa.library.jobs import Jobs, LoadEncoder
-from ragqa.library.names import corpus_name
 from ragqa.library.transfer import delete
 from ragqa.library.upload import take
 from ragqa.server.access.policy import Act
@@ -60,8 +58,7 @@ def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: 
     job of the corpus is running.
     """
     paths, gate = Paths.from_env(), backend.gate()
-    taken = {*index_names(paths.indexes), *(one.name for one in paths.library.glob("*"))}
-    made = corpus or corpus_name(title or name.rpartition(".")[0], taken)
+    made = corpus or new_name(title or name.rpartition(".")[0], paths.indexes, paths.library)
     with gate.doing(Act.UPLOAD, made, files=[name]), Reader() as reader:
         gate.spend_upload(len(content))
         collection = _collection(corpus) if corpus else make_collection(made, paths.library, title or name)

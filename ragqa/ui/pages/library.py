@@ -13,8 +13,7 @@ from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Collection, collections, make_collection
-from ragqa.library.names import corpus_name
+from ragqa.library.collection import Collection, collections, make_collection, new_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
@@ -72,8 +71,7 @@ def _new_corpus(paths: Paths) -> None:
     st.session_state["library_turn"] = turn + 1
     try:
         called = title.strip() or _name_of([file.name for file in files])
-        taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in collections(paths.library)}
-        name = corpus_name(called, taken)
+        name = new_name(called, paths.indexes, paths.library)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
             collection = make_collection(name, paths.library, called)

@@ -20,6 +20,8 @@ def lines(*texts, level=1):
     ("title", "blocks", "name", "expected"),
     [
         ("Rules on Ferries", lines("Chapter One"), "x", "Rules on Ferries"),
+        ("Ferries", lines("Application and Definitions"), "www.example.org_rules_ferries_2026", "Ferries"),
+        ("Act", lines("Ferries and Quays"), "x", "Ferries and Quays"),
         ("J_202611EN.010.xml", [Block("ORDER 2026/11 OF THE FERRY COUNCIL"), Block("of 3 May 2026")], "order-11",
          "ORDER 2026/11 OF THE FERRY COUNCIL of 3 May 2026"),
         ("Word Document", lines("Guide to Quay Dues"), "x", "Guide to Quay Dues"),
