@@ -18,6 +18,7 @@ _ONE_WORD: Final = re.compile(r"[A-Z][^\W\d_]{3,}")
 _UNFINISHED: Final = re.compile(
     r"(?:[-–—,&(]|\b(?:a|an|and|by|for|from|in|of|on|or|the|to|under|with))$", re.IGNORECASE
 )
+_EXTENSION: Final = re.compile(r"\.\w{2,4}$")
 _QUOTES: Final = " \t\"'“”‘’«»"
 _VERSION: Final = re.compile(r"\bversion\b|^\W*v\.? ?\d", re.IGNORECASE)
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
@@ -71,8 +72,10 @@ def _continues(line: Block, first: Block, before: Block) -> bool:
 
 def _is_named(text: str) -> bool:
     """Whether the text has two words or more and is neither the name of a file nor a program's default."""
+    if " " not in text or _EXTENSION.search(text) or _DEFAULT.fullmatch(text):
+        return False
     words = [word for word in _WORD.findall(text) if len(word) > 2]
-    return len(words) > 1 and " " in text and len(words) > 0.4 * len(text.split()) and not _DEFAULT.fullmatch(text)
+    return len(words) > max(1, 0.4 * len(text.split()))
 
 
 def _is_title_line(text: str) -> bool:

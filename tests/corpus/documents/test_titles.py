@@ -21,6 +21,7 @@ def lines(*texts, level=1):
     [
         ("Rules on Ferries", lines("Chapter One"), "x", "Rules on Ferries"),
         ("Ferries", lines("Application and Definitions"), "www.example.org_rules_ferries_2026", "Ferries"),
+        ("Quay Dues_v2.0.docx", lines("Guide to Quay Dues"), "quay-dues", "Guide to Quay Dues"),
         ("Act", lines("Ferries and Quays"), "x", "Ferries and Quays"),
         ("J_202611EN.010.xml", [Block("ORDER 2026/11 OF THE FERRY COUNCIL"), Block("of 3 May 2026")], "order-11",
          "ORDER 2026/11 OF THE FERRY COUNCIL of 3 May 2026"),
