@@ -106,4 +106,6 @@ def test_a_corpus_that_is_not_there_is_said(file):
     assert not file.exists()
     html, _ = told(page("../../etc"))
     assert "There is no corpus" in unescape(html)
+    html, _ = told(page(""))
+    assert "Choose a corpus in the library." in unescape(html)
     assert not file.exists()

@@ -53,7 +53,8 @@ def draw_title(name: str, paths: Paths) -> str:
     corpus = st.query_params.get("corpus", "")
     if corpus not in resources.index_names(paths):
         st.title(name)
-        st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one in the library.", "mixed"))
+        words = f"There is no corpus {corpus[:60]!r} on this machine; choose one" if corpus else "Choose a corpus"
+        st.html(notice_html(f"{words} in the library.", "mixed"))
         return ""
     st.title(f"{name}: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
     return corpus
