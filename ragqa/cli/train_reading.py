@@ -128,7 +128,7 @@ def verdicts(
     n_made=typer.Option("--made", min=0, help="Number of pairs made by rule from the claims' passages."),
     written=typer.Option(help="RAGQA_DATA: train also on our own claims about further passages of it."),
     answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
-    n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs that --teacher labels."),
+    n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs, at most, that --teacher labels."),
     n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
     seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
@@ -147,6 +147,13 @@ def verifier(
     teacher: Annotated[
         str, typer.Option(help="Larger verifier, not trained on this fold, that labels the --taught pairs.")
     ] = "",
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs in a step; 64 on a GPU.")] = 32,
+    learning_rate: Annotated[
+        float, typer.Option(min=0.0, help="Largest learning rate; 0: 6e-4 with --rank, else 7e-5.")
+    ] = 0.0,
+    dropout: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Dropout between layers; .1 if pairs are seen several times.")
+    ] = 0.0,
     stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
@@ -159,7 +166,16 @@ def verifier(
         steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
         train += chain.from_iterable(tracked(steps, -(-len(unlabelled) // PER_STEP), "Teaching"))
     stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
+    training = verifier_training(
+        base,
+        frozen_layers,
+        rank,
+        sources.seed,
+        stop_after,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        dropout=dropout,
+    )
     last = shown_training(train_nli(training, train, held_out, out, first))
     card = verifier_card(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
     write_card(out, card)

@@ -23,6 +23,7 @@ from ragqa.lab.labelled import DATA, rows_of
 WRITTEN = DATA / "written_claims.jsonl.gz"
 JUDGED = DATA / "judged_sentences.jsonl.gz"
 GAPS = DATA / "written_gaps.jsonl.gz"
+LONGEST_TEXT = 6_000  # characters of a passage that are split; tables and annexes beyond give no sentences
 HOTPOT = "wikipedia/hotpotqa_a.jsonl"
 
 
@@ -84,6 +85,16 @@ def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassag
             claimed = ClaimedPassage(row.id, row.corpus, sentences, row.writer, row.claims, row.questions, title)
             found.append(WrittenPassage(claimed, heading))
     return tuple(found)
+
+
+def corpus_texts(data: Path, fold: int | None = None) -> tuple[tuple[str, ...], ...]:
+    """The sentences of every passage of ObliQA and HotpotQA in ``data``, without those of the held-out fold."""
+    return tuple(
+        tuple(" ".join(span.text.split()) for span in split_sentences(text[:LONGEST_TEXT]))
+        for source in ("adgm", "hotpot")
+        for place, (_, _, text) in _texts(data, source)
+        if not (source == "adgm" and fold_of(place) == fold)
+    )
 
 
 def judged_questions(data: Path, fold: int | None = None, *, is_test: bool = False) -> tuple[JudgedQuestion, ...]:

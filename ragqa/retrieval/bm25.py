@@ -379,3 +379,13 @@ class RankBm25Retriever(CorpusRanker):
                 tokens = [tokenise(analysed_text(p, self._analyser), self._analyser) for p in self._passages]
                 self._model = _LuceneBM25(tokens, k1=self._k1, b=self._b)
             return self._model
+
+
+def nearest_texts(texts: Sequence[Sequence[str]], n: int) -> list[list[int]]:
+    """For each text, given as words, the positions of the ``n`` nearest ones by BM25, itself among them."""
+    import bm25s
+
+    model = bm25s.BM25()
+    model.index(texts, show_progress=False)
+    found: list[list[int]] = model.retrieve(texts, k=n, show_progress=False).documents.tolist()
+    return found

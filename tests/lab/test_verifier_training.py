@@ -125,13 +125,32 @@ def test_a_teacher_reads_claims_and_answers_but_none_of_the_fold(tmp_path):
     ]
     answers.write_text(json.dumps(rows), encoding="utf-8")
     claim = Claim("Records are kept for two years by firms.", "contradicted", "number", (0,))
-    found = unlabelled_pairs([passage_of(claim, title="Rules")], answers, 0, 100, 1)
-    assert found == unlabelled_pairs([passage_of(claim, title="Rules")], answers, 0, 100, 1)
-    assert len(unlabelled_pairs([passage_of(claim)], answers, 0, 3, 1)) == 3
+    found = unlabelled_pairs([passage_of(claim, title="Rules")], answers, (), 0, 100, 1)
+    assert found == unlabelled_pairs([passage_of(claim, title="Rules")], answers, (), 0, 100, 1)
+    assert len(unlabelled_pairs([passage_of(claim)], answers, (), 0, 3, 1)) == 3
     hypotheses = {hypothesis for _, hypothesis in found}
     assert {claim.text, "A Firm must keep records for six years.", "It rests."} < hypotheses
     assert len(hypotheses) > 3  # edited ones
     assert not any("3 firms" in premise for premise, _ in found)
+
+
+def test_sentences_of_a_corpus_meet_their_nearest_windows_elsewhere():
+    texts = [
+        [f"Every {firm} must keep all records of orders for {years} years.", f"Note {firm}."]
+        for firm, years in zip(
+            ("bank", "broker", "fund", "insurer", "dealer", "trader", "agent"), range(7), strict=True
+        )
+    ]
+    texts.append(["The annual report describes remuneration of every director in detail."])
+    found = unlabelled_pairs([], None, texts, None, 100, 1)
+    assert found == unlabelled_pairs([], None, texts, None, 100, 1)
+    assert len(found) > len(texts)
+    known = {sentence for sentences in texts for sentence in sentences}
+    assert any(claim in known for _, claim in found)
+    assert any(claim not in known for _, claim in found)  # edited
+    assert not any(claim in window for window, claim in found)
+    assert any("Note" in window for window, _ in found)  # a window may hold a neighbour
+    assert unlabelled_pairs([], None, texts[:2], None, 100, 1) == []  # too few to be retrieved from
 
 
 def test_what_is_learnt_of_a_teacher_are_its_probabilities():

@@ -48,10 +48,10 @@ class LoraLinear(nn.Module):
     def __init__(self, linear: nn.Linear, rank: int, chance: torch.Generator) -> None:
         """``down`` is A, shape (rank, n_in), normal of variance 1 / n_in; ``up`` is B, shape (n_out, rank), 0."""
         super().__init__()
-        n_in = linear.in_features
+        n_in, device = linear.in_features, linear.weight.device
         self.linear = linear
-        self.down = nn.Parameter(torch.randn(rank, n_in, generator=chance) / math.sqrt(n_in))
-        self.up = nn.Parameter(torch.zeros(linear.out_features, rank))
+        self.down = nn.Parameter((torch.randn(rank, n_in, generator=chance) / math.sqrt(n_in)).to(device))
+        self.up = nn.Parameter(torch.zeros(linear.out_features, rank, device=device))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Maps shape (..., n_in) to (..., n_out)."""

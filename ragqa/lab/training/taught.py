@@ -25,7 +25,9 @@ from ragqa.lab.training.nli_made_pairs import (
     other_duty_word,
     without_limit,
 )
+from ragqa.lab.written import LONGEST_TEXT
 from ragqa.plugins.protocols import NliModel
+from ragqa.retrieval.bm25 import nearest_texts
 
 EDITS: tuple[Callable[[str, random.Random], str | None], ...] = (
     another_number,
@@ -35,23 +37,29 @@ EDITS: tuple[Callable[[str, random.Random], str | None], ...] = (
     lambda text, _: without_limit(text),
 )
 LONGEST = 900  # characters of a window
+FEWEST_WORDS = 5  # different content words of a sentence that is retrieved for
+NEAREST = 6  # sentences of a corpus from which a window's first is drawn
 PER_STEP = 256  # pairs between two reports
 
 Pair = tuple[str, str]  # (premise, hypothesis)
 _MARKS = re.compile(r"\s*(?:and )?\[#[^\]]*\]")  # citation marks such as [#SRC:…]
-LONGEST_TEXT = 6_000  # characters of a passage that are split; tables and annexes beyond give no sentences
 
 
 def unlabelled_pairs(
-    passages: Iterable[ClaimedPassage], answers: Path | None, fold: int | None, n: int, seed: int
+    passages: Iterable[ClaimedPassage],
+    answers: Path | None,
+    texts: Sequence[Sequence[str]],
+    fold: int | None,
+    n: int,
+    seed: int,
 ) -> list[Pair]:
-    """At most ``n`` pairs of claims and answer sentences, as written and edited, with windows of their sources.
+    """At most ``n`` pairs of claims and sentences, as written and edited, with windows of their sources.
 
-    ``answers`` is a JSON list of {Answer, Passages}; answers with a passage in ``fold`` are left out. Raises
-    CorpusError.
+    ``answers`` is a JSON list of {Answer, Passages}; answers with a passage in ``fold`` are left out. ``texts`` are the
+    sentences of further passages, each of which meets its nearest windows anywhere in them. Raises CorpusError.
     """
     chance = random.Random(seed)
-    found: list[Pair] = []
+    found: list[Pair] = list(_retrieved(texts, chance))
     for passage in passages:
         for claim in passage.claims:
             found += _with_windows(claim.text, passage.sentences, passage.title, chance)
@@ -85,6 +93,28 @@ def _with_windows(text: str, sentences: Sequence[str], title: str, chance: rando
         evidence = " ".join(window)
         if len(evidence) <= LONGEST:
             yield f"{title}: {evidence}" if title and chance.random() < 0.7 else evidence, text
+
+
+def _retrieved(texts: Sequence[Sequence[str]], chance: random.Random) -> Iterator[Pair]:
+    """Each sentence, as written or edited, with two windows that begin at one of its nearest sentences by BM25."""
+    places = [
+        (passage, number)
+        for passage, sentences in enumerate(texts)
+        for number, sentence in enumerate(sentences)
+        if len(sentence) <= LONGEST and len(read(sentence).content) >= FEWEST_WORDS
+    ]
+    if len(places) <= NEAREST:
+        return
+    words = [sorted(read(texts[passage][number]).content) for passage, number in places]
+    for (passage, number), near in zip(places, nearest_texts(words, NEAREST), strict=True):
+        sentence = texts[passage][number]
+        edited = next((new for edit in chance.sample(EDITS, len(EDITS)) if (new := edit(sentence, chance))), sentence)
+        for place in chance.sample(near, 2):
+            other, start = places[place]
+            window = " ".join(texts[other][start : start + chance.choice((1, 1, 2, 3))])
+            claim = chance.choice((sentence, edited))
+            if claim not in window and len(window) <= LONGEST:
+                yield window, claim
 
 
 def taught_pairs(pairs: Sequence[Pair], teacher: NliModel) -> Iterator[list[LabelledPair]]:

@@ -21,7 +21,7 @@ from ragqa.lab.training.model_folder import ModelCard
 from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
 from ragqa.lab.training.nli_made_pairs import made_pairs
 from ragqa.lab.training.taught import unlabelled_pairs
-from ragqa.lab.written import written_gaps, written_passages
+from ragqa.lab.written import corpus_texts, written_gaps, written_passages
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
@@ -54,15 +54,19 @@ def verifier_training(
     rank: int = 0,
     seed: int = 1,
     stop_after: int | None = None,
+    *,
+    batch_size: int = 32,
+    learning_rate: float = 0.0,
+    dropout: float = 0.0,
 ) -> NliTraining:
-    """The settings of the shipped verifier, except for the arguments."""
+    """The settings of the shipped verifier, except for the arguments; the learning rate 0 chooses one by ``rank``."""
     return NliTraining(
         base=base,
-        batch_size=32,
-        learning_rate=6e-4 if rank else 7e-5,  # for low-rank factors, for the weights themselves
+        batch_size=batch_size,
+        learning_rate=learning_rate or (6e-4 if rank else 7e-5),  # for low-rank factors, for the weights themselves
         warmup_steps=60,
         max_tokens=256,
-        dropout=0.0,  # a pair is seen once or twice
+        dropout=dropout,
         frozen_layers=frozen_layers,
         rank=rank,
         seed=seed,
@@ -81,7 +85,11 @@ def gather_first(sources: VerifierSources) -> list[LabelledPair]:
 def gather_unlabelled(sources: VerifierSources) -> list[tuple[str, str]]:
     """The pairs for a teacher to label, without the held-out fold. Raises CorpusError."""
     passages = [one for one in read_claims(sources.claims / "claims.jsonl") if fold_of(one.id) != sources.fold]
-    return unlabelled_pairs(passages, sources.answers, sources.fold, sources.n_taught, sources.seed)
+    texts: tuple[tuple[str, ...], ...] = ()
+    if sources.written:
+        passages += (one.claimed for one in written_passages(sources.written, sources.fold))
+        texts = corpus_texts(sources.written, sources.fold)
+    return unlabelled_pairs(passages, sources.answers, texts, sources.fold, sources.n_taught, sources.seed)
 
 
 def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
