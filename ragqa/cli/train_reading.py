@@ -12,6 +12,7 @@ import typer
 
 from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout, tracked
+from ragqa.errors import ConfigError
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.answers import AnswerSources, AnswersTraining, answers_card, gather_questions, train_answers
@@ -19,7 +20,17 @@ from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, write_card
 from ragqa.lab.training.nli import train_nli
 from ragqa.lab.training.taught import PER_STEP, taught_pairs
-from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written
+from ragqa.lab.training.verdicts import (
+    LINES,
+    ReadClaim,
+    cases_of,
+    chosen,
+    fitted,
+    most_probable,
+    out_of_fold,
+    shares,
+    written,
+)
 from ragqa.lab.training.verifier import (
     VerifierSources,
     gather_claims,
@@ -73,9 +84,13 @@ def answers(
 
 def verdicts(
     claims: Annotated[Path, typer.Option(help="claims.jsonl of RAGQA_DATA/claims, or one like it.")],
-    verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
+    verdict_model: Annotated[
+        list[str] | None,
+        typer.Option(help="Verifier: embedded name, local folder or hub name; one for all folds, or one for each."),
+    ] = None,
     fold: Annotated[
-        int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold, which the verifier must not have seen.")
+        list[int] | None,
+        typer.Option(min=0, max=FOLDS - 1, help="Only these folds, which their verifiers must not have seen."),
     ] = None,
     parts: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation; a document is in one part.")] = 5,
     out: Annotated[
@@ -86,11 +101,21 @@ def verdicts(
     ] = None,
 ) -> None:
     """Fit the weights and lines that turn the verifier's outputs into verdicts, on claims that it has not seen."""
-    with stderr().status("Loading the models"):
-        scorer = load_scorer(scoring_with(scoring_from_env(), verdict=verdict_model), Paths.from_env())
-    passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
-    cases = list(chain.from_iterable(tracked(cases_of(passages, scorer), len(passages))))
-    now, apart = calibration_of(scorer.config.verdict_model), out_of_fold(cases, parts)
+    models: list[str] = verdict_model or [""]
+    folds: list[int | None] = [*(fold or ()), *(() if fold else (None,))]
+    if len(models) not in (1, len(folds)):
+        msg = f"expected one --verdict-model, or one for each of the {len(folds)} --fold, got {len(models)}"
+        raise ConfigError(f"{msg}; give as many")
+    cases: list[ReadClaim] = []
+    names: list[str] = []
+    for n, of in enumerate(folds):
+        with stderr().status("Loading the models"):
+            scorer = load_scorer(scoring_with(scoring_from_env(), verdict=models[n % len(models)]), Paths.from_env())
+        passages = [passage for passage in read_claims(claims) if of in (None, fold_of(passage.id))]
+        cases += chain.from_iterable(tracked(cases_of(passages, scorer), len(passages)))
+        names.append(scorer.verdicts.info.name)
+    now, apart = calibration_of(models[0]), out_of_fold(cases, parts)
+    read_by = ", ".join(dict.fromkeys(names))
     best = chosen(cases, apart)
     rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
     lines = [line for line in LINES if round(line * 100) % 10 == 0]
@@ -101,7 +126,7 @@ def verdicts(
         at = f"{found.supported:.2f} {found.contradicted:.2f}"
         cells.append((name, at, *(f"{number:.3f}" for number in numbers)))
     print_table(
-        f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label",
+        f"{len(cases):,} claims, {read_by}; share called supported, by label",
         ("weights", "lines", "balanced", "supported", "contradicted", "unsupported", "denied"),
         cells,
     )
@@ -114,8 +139,8 @@ def verdicts(
     )
     if out:
         known = replace(fitted(cases), supported=best.supported, contradicted=best.contradicted)
-        which = f", fold {fold}" if fold is not None else ""
-        write_whole(out, [written(known, f"{len(cases)} claims{which}, read by {scorer.verdicts.info.name}")])
+        which = f", folds {', '.join(map(str, fold))}" if fold else ""
+        write_whole(out, [written(known, f"{len(cases)} claims{which}, read by {read_by}")])
         stderr().print(plain(f"wrote {out}"))
 
 

@@ -10,7 +10,7 @@ import ragqa.cli.evaluate_models as measuring
 import ragqa.cli.train_reading as command
 from ragqa.cli import app
 from ragqa.errors import ConfigError
-from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart
+from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
 from ragqa.lab.training.claim_verdicts import claim_rates, judge_claims, judge_gaps, policy_rates
 from ragqa.lab.training.verdicts import (
     LABELS,
@@ -194,6 +194,28 @@ def test_the_commands_print_figures_and_write_nothing_unasked(monkeypatch, tmp_p
     out = tmp_path / "belief.json"
     assert CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file), "--out", str(out)]).exit_code == 0
     assert json.loads(out.read_text())["fitted_on"].startswith("24 claims")
+
+
+def test_each_fold_is_read_by_its_own_verifier(monkeypatch, tmp_path):
+    loaded = []
+
+    def load(config, _):
+        loaded.append(config.verdict_model)
+        return scorer()
+
+    monkeypatch.setattr(command, "load_scorer", load)
+    file, out = write_claims(tmp_path / "claims.jsonl", 40), tmp_path / "belief.json"
+    folds = ["--fold", "0", "--fold", "3"]
+    asked = ["train", "verdicts", "--claims", str(file), *folds, "--out", str(out)]
+    told = CliRunner().invoke(app, [*asked, "--verdict-model", "one", "--verdict-model", "two"])
+    assert told.exit_code == 0, told.output
+    assert loaded == ["one", "two"]
+    n = 3 * sum(fold_of(one.id) in (0, 3) for one in passages(40))
+    assert json.loads(out.read_text())["fitted_on"].startswith(f"{n} claims, folds 0, 3")
+    wrong = CliRunner().invoke(app, [*asked, *3 * ["--verdict-model", "one"]])
+    assert "expected one --verdict-model, or one for each of the 2 --fold, got 3" in str(
+        wrong.exception or wrong.output
+    )
 
 
 def test_a_verifier_with_a_calibration_of_its_own_is_judged_by_it(tmp_path):
