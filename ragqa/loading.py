@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ragqa.errors import ConfigError
 from ragqa.index.manifest import FURTHER
 from ragqa.infra.http import is_api_name
-from ragqa.models import ADAPTED, resolve_model
+from ragqa.models import resolve_model
 from ragqa.models.inference.precision import untimed, wait_passively
 from ragqa.plugins import registry
 from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever, Selector
@@ -26,7 +26,7 @@ from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.ranking import needs_no_files
 from ragqa.retrieval.reranker import CrossEncoderReranker
-from ragqa.scoring.repass.nli import CrossEncoderNli, MeanNli, RememberingNli
+from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
@@ -173,13 +173,9 @@ def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -
 def load_nli(name: str, precision: Precision = "auto", paths: Paths | None = None, *, joined: bool = False) -> NliModel:
     """The NLI model of this name, with a cache of its results. Raises ModelError.
 
-    ``paths`` is as in `load_models`, ``joined`` as in `CrossEncoderNli`. A downloaded verifier is averaged with the
-    bundled one.
+    ``paths`` is as in `load_models`, ``joined`` as in `CrossEncoderNli`.
     """
     wait_passively()
-    if name in ADAPTED:
-        own = RememberingNli(CrossEncoderNli(name, precision), paths.pair_cache if paths else None)
-        return MeanNli(name, (own, load_nli(VERIFIER, precision, paths)))
     if name in registry.entry_points_of(registry.NLI_MODELS):
         model: NliModel = registry.make(registry.NLI_MODELS, name)
     else:

@@ -22,6 +22,7 @@ from ragqa.lab.training.nli import train_nli
 from ragqa.lab.training.taught import PER_STEP, taught_pairs
 from ragqa.lab.training.verdicts import (
     LINES,
+    MOST_CONTRADICTED,
     ReadClaim,
     cases_of,
     chosen,
@@ -93,6 +94,12 @@ def verdicts(
         typer.Option(min=0, max=FOLDS - 1, help="Only these folds, which their verifiers must not have seen."),
     ] = None,
     parts: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation; a document is in one part.")] = 5,
+    at_most: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Largest share of contradicted claims called supported, which chooses the line."
+        ),
+    ] = MOST_CONTRADICTED,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -116,7 +123,7 @@ def verdicts(
         names.append(scorer.verdicts.info.name)
     now, apart = calibration_of(models[0]), out_of_fold(cases, parts)
     read_by = ", ".join(dict.fromkeys(names))
-    best = chosen(cases, apart)
+    best = chosen(cases, apart, at_most)
     rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
     lines = [line for line in LINES if round(line * 100) % 10 == 0]
     rows += [(f"out of {parts} parts", shares(cases, apart, line, best.contradicted)) for line in lines]

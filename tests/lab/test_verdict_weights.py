@@ -96,7 +96,7 @@ def test_the_lines_are_the_lowest_that_support_few_false_sentences_and_deny_few_
     assert best.balanced == 1.0
     assert best.contradicted == LINES[0]
     assert LINES[0] < best.supported < 0.2
-    assert not shares(known, apart, best.supported - 0.01, 1.0).is_allowed
+    assert not shares(known, apart, best.supported - 0.01, 1.0).is_allowed()
     careless = Calibration({verdict: {"bias": 0.0} for verdict in VERDICTS[:2]}, 0.5, 0.5)
     assert chosen(known, [careless] * len(known)).called[1][0] == 0.0
 

@@ -21,6 +21,7 @@ VERDICTS = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)  # in 
 LINES = [n / 100 for n in range(5, 96)]
 # Largest shares out of fold: contradicted and unsupported claims called supported, supported ones called contradicted.
 MOST_CONTRADICTED, MOST_UNSUPPORTED, MOST_DENIED = 0.10, 0.13, 0.15
+LEAST_DENIAL = 0.5  # threshold of contradiction: a lower one would call nearly every sentence unsure
 REGULARISATION_C = 0.1  # inverse strength; .02 to 1 tried out of fold, equal within .01
 
 
@@ -116,10 +117,9 @@ class Shares:
         """The mean over the labels of the share judged right."""
         return sum(row[n] for n, row in enumerate(self.called)) / len(self.called)
 
-    @property
-    def is_allowed(self) -> bool:
+    def is_allowed(self, most_contradicted: float = MOST_CONTRADICTED) -> bool:
         """Whether few enough false sentences are called supported."""
-        return self.called[1][0] <= MOST_CONTRADICTED and self.called[2][0] <= MOST_UNSUPPORTED
+        return self.called[1][0] <= most_contradicted and self.called[2][0] <= MOST_UNSUPPORTED
 
 
 def shares(cases: Sequence[ReadClaim], known: Sequence[Calibration], supported: float, contradicted: float) -> Shares:
@@ -132,11 +132,16 @@ def shares(cases: Sequence[ReadClaim], known: Sequence[Calibration], supported: 
     return Shares(supported, contradicted, tuple(map(tuple, found.tolist())))
 
 
-def chosen(cases: Sequence[ReadClaim], known: Sequence[Calibration]) -> Shares:
-    """The rates at the lowest allowed thresholds: few false claims are supported, and few true ones contradicted."""
+def chosen(
+    cases: Sequence[ReadClaim], known: Sequence[Calibration], most_contradicted: float = MOST_CONTRADICTED
+) -> Shares:
+    """The rates at the lowest allowed thresholds: few false claims are supported, and few true ones contradicted.
+
+    ``most_contradicted`` is the largest share of contradicted claims that may be called supported.
+    """
     at = (shares(cases, known, line, 1.0) for line in LINES)
-    supported = next((one.supported for one in at if one.is_allowed), LINES[-1])
-    found = [shares(cases, known, supported, line) for line in LINES]
+    supported = next((one.supported for one in at if one.is_allowed(most_contradicted)), LINES[-1])
+    found = [shares(cases, known, supported, line) for line in LINES if line >= LEAST_DENIAL]
     return next((one for one in found if one.called[0][1] <= MOST_DENIED), found[-1])
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import fmean
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -80,40 +79,6 @@ class CrossEncoderNli(NliModel):
         probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
         probabilities_of = dict(zip(distinct, (NliProbabilities(*row) for row in probabilities.tolist()), strict=True))
         return [probabilities_of[pair] for pair in pairs]
-
-
-class MeanNli(NliModel):
-    """The mean of several models' probabilities: models with different backbones make different mistakes."""
-
-    def __init__(self, name: str, models: Sequence[NliModel]) -> None:
-        """``name`` stands for the models in records; ``models`` holds at least one."""
-        self._models = models
-        infos = [model.info for model in models]
-        digest = hashlib.sha256(" ".join(info.fingerprint for info in infos).encode()).hexdigest()
-        self._info = ModelInfo(name, digest, "; ".join(dict.fromkeys(info.precision for info in infos)))
-
-    @property
-    def info(self) -> ModelInfo:
-        """The ``fingerprint`` is the sha256 of the models' fingerprints, in their order."""
-        return self._info
-
-    def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
-        """One result per (premise, hypothesis), in the order given. Raises what its models raise."""
-        return [_mean(found) for found in zip(*(model.predict(pairs) for model in self._models), strict=True)]
-
-    def known(self, pairs: Iterable[Pair]) -> dict[Pair, NliProbabilities]:
-        """The results of those pairs that no model needs to compute."""
-        wanted = list(pairs)
-        first, *others = [model.known(wanted) for model in self._models]
-        return {
-            pair: _mean([found, *(one[pair] for one in others)])
-            for pair, found in first.items()
-            if all(pair in one for one in others)
-        }
-
-
-def _mean(found: Sequence[NliProbabilities]) -> NliProbabilities:
-    return NliProbabilities(*(fmean(getattr(one, role) for one in found) for role in ROLES))
 
 
 def label_columns(config: dict[str, Any], folder: Path) -> list[int]:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ragqa.loading
 from ragqa.errors import ModelError, ScoringError
 from ragqa.infra import disk_cache
 from ragqa.infra.disk_cache import FairLock, RecentResults
@@ -19,7 +18,6 @@ from ragqa.models import resolve_model
 from ragqa.models.inference import classifier
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.models.inference.pair_encoding import batches_by_length, padded_length
-from ragqa.scoring.repass.nli import MeanNli
 from ragqa.types import ModelInfo
 from ragqa.types.scores import NliProbabilities
 from tests.support.effort import effort
@@ -553,20 +551,7 @@ class Saying:
         return {pair: self.said for pair in pairs if pair in self.knows}
 
 
-def test_several_models_say_their_mean_and_know_what_all_know():
-    one, other = Saying((0.6, 0.4, 0.0), PAIRS[:2]), Saying((0.2, 0.0, 0.8), PAIRS[1:3])
-    both = MeanNli("both", (one, other))
-    assert both.predict(PAIRS[:1])[0].contradiction == pytest.approx(0.4)
-    assert both.predict(PAIRS[:1])[0].neutral == pytest.approx(0.4)
-    assert set(both.known(PAIRS)) == {PAIRS[1]}
-    assert both.info.name == "both"
-    assert both.info.fingerprint != MeanNli("both", (other, one)).info.fingerprint
-
-
-def test_the_larger_verifier_is_the_mean_of_both_and_says_how_it_is_fetched(tmp_path, monkeypatch):
+def test_the_larger_verifier_says_how_it_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
     with pytest.raises(ModelError, match="ragqa models fetch verifier-mpnet"):
         load_nli("verifier-mpnet")
-    said = {"verifier-mpnet": (0.6, 0.4, 0.0), "verifier-minilm-l6": (0.2, 0.0, 0.8)}
-    monkeypatch.setattr(ragqa.loading, "CrossEncoderNli", lambda name, precision, **_: Saying(said[name]))
-    assert load_nli("verifier-mpnet").predict(PAIRS[:1])[0].entailment == pytest.approx(0.2)
