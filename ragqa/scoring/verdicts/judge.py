@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ragqa.english.clauses import Clause, clauses
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.strength import strength_of
@@ -34,6 +35,7 @@ from ragqa.types.scores import (
 )
 
 Table = Mapping[tuple[str, str], NliProbabilities]
+STANDS = 0.5  # P(entailment), or 1 - P(contradiction), of a clause that is not the one that fails
 SAME = 0.9  # share of words in common from which two sentences say the same except for the clash
 
 
@@ -67,8 +69,10 @@ class Judge:
         """The pairs that the verifier reads for this sentence's verdict, in both directions; empty if it needs none."""
         if self._quoted_or_unread(0, sentence.text):
             return []
-        forth = [(window.text, sentence.text) for window in self._of(sentence.text)]
-        return forth + [(sentence.text, window.evidence) for window in self._of(sentence.text)]
+        windows = self._of(sentence.text)
+        forth = [(window.text, sentence.text) for window in windows]
+        forth += [(_widest(windows).text, clause.text) for clause in _clauses(sentence.text) if windows]
+        return forth + [(sentence.text, window.evidence) for window in windows]
 
     def looks(self, text: str, table: Table) -> list[Look]:
         """The verifier's results for the windows of this sentence; empty for a quotation or another language."""
@@ -129,6 +133,8 @@ class Judge:
         if clash:
             return self._clashing(index, *clash)
         made = self._believed(index, windows, looks, found, supporting)
+        if not supporting and (failing := _failing(text, _widest(windows).text, found.verdict, table)):
+            made = self._naming(made, failing)
         return self._unless_disagreeing(made, text, made.supporting) if supporting else made
 
     def _believed(
@@ -158,6 +164,15 @@ class Judge:
             unsure=found.unsure,
             evidence=windows[n].evidence,
         )
+
+    def _naming(self, made: SentenceVerdict, failing: Clause) -> SentenceVerdict:
+        """The same verdict, with the one clause that the sources do not support, or deny, in the reason."""
+        words, rest = f"“{failing.span.text}”", made.reason[made.reason.index(" (probability") :]
+        if made.verdict is Verdict.CONTRADICTED:
+            reason = f"{self._number(made.contradicting[0])} says otherwise than {words}{rest}"
+        else:
+            reason = f"No source sentence says {words}{rest}"
+        return replace(made, reason=reason, said=(failing.span,))
 
     def _clashing(self, index: int, place: int, clash: Clash) -> SentenceVerdict:
         reason = f"{self._number(place)} {clash.words}."
@@ -308,6 +323,27 @@ class Judge:
 
     def _is_readable(self, obligation: Premise) -> bool:
         return self._languages[obligation.passage_index] == ENGLISH
+
+
+def _clauses(text: str) -> tuple[Clause, ...]:
+    """The clauses of a sentence that has several."""
+    found = clauses(text)
+    return found if len(found) > 1 else ()
+
+
+def _widest(windows: Sequence[Window]) -> Window:
+    """The longest window around the nearest sentence."""
+    return max((one for one in windows if one.positions[0] == windows[0].positions[0]), key=lambda one: len(one.text))
+
+
+def _failing(text: str, evidence: str, verdict: Verdict, table: Table) -> Clause | None:
+    """The only clause that fails where the others stand: one not entailed, or, of a contradicted sentence, denied."""
+    said = {one: table[evidence, one.text] for one in _clauses(text)}
+    if verdict is Verdict.CONTRADICTED:
+        failing = [one for one, found in said.items() if found.contradiction > STANDS]
+    else:
+        failing = [one for one, found in said.items() if found.entailment < STANDS]
+    return failing[0] if len(failing) == 1 and len(said) > 1 else None
 
 
 def _supporting(windows: Sequence[Window], looks: Sequence[Look], found: Belief) -> tuple[int, ...]:

@@ -1,15 +1,20 @@
 """Verdicts on sentences: quoted, edited, what the verifier reads; disagreement, language, odd inputs."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragqa.loading import load_nli
 from ragqa.types import AnswerSentence
 from ragqa.types.scores import NliProbabilities, Verdict
 from tests.support.effort import grows_no_faster
 from tests.support.fakes import passage
 from tests.support.judging import CLOSE, NO, NOTHING, YES, judge_of, saying, sentence, verdict_of
 
+CLAUSES = Path(__file__).parents[2] / "fixtures" / "checked" / "clauses.jsonl"
 KEEP = "A Firm must keep its records for six years."
 SLOVENIAN = "Banka mora hraniti evidenco o vseh poslih najmanj šest let po koncu poslovnega leta."
 
@@ -227,3 +232,47 @@ def test_a_passage_of_20_000_words_is_read_once_and_few_of_its_sentences_are_com
     assert judge.sentence(0, said, zeros, zeros, table).verdict is Verdict.CONTRADICTED
     assert 1 <= len(table) <= 10
     assert asked == [24]
+
+
+# Clauses
+
+
+def test_the_one_clause_that_no_source_says_or_that_one_denies_is_named():
+    source = "A Firm must keep a log and review it each year."
+    said = "A Firm must keep a log and sell it to ducks."
+
+    def reads(pairs, of_clause):
+        table = dict.fromkeys(pairs, NOTHING)
+        return table | {
+            pair: of_clause if "sell" in pair[1] else YES for pair in pairs if pair[1] not in (said, source)
+        }
+
+    judge = judge_of(source)
+    pairs = judge.second_looks(sentence(said))
+    assert (source, "A Firm must sell it to ducks") in pairs
+    verdict = judge.sentence(0, sentence(said), [0.1], [0.1], reads(pairs, NOTHING))
+    assert verdict.verdict is Verdict.UNSUPPORTED
+    assert [span.text for span in verdict.said] == ["sell it to ducks"]
+    assert "No source sentence says “sell it to ducks” (probability" in verdict.reason
+    judge = judge_of(source)
+    neither = judge.sentence(0, sentence(said), [0.1], [0.1], dict.fromkeys(pairs, NOTHING))
+    assert neither.said == ()  # both clauses fail: the sentence as a whole does
+    whole = {pair: NO for pair in pairs if said in pair}
+    denied = judge_of(source).sentence(0, sentence(said), [0.1], [0.1], reads(pairs, NO) | whole)
+    assert (denied.verdict, [span.text for span in denied.said]) == (Verdict.CONTRADICTED, ["sell it to ducks"])
+    assert denied.reason.startswith("[1] says otherwise than “sell it to ducks”")
+
+
+@pytest.mark.model
+def test_failing_clauses_are_named_by_the_shipped_verifier():
+    """Sixteen invented sentences; the half "held" was read once, after the code was written: eight of eight."""
+    rows = [json.loads(row) for row in CLAUSES.read_text(encoding="utf-8").splitlines()]
+    verifier, named = load_nli("verifier-minilm-l6"), []
+    for row in rows:
+        judge, said = judge_of(row["source"]), sentence(row["said"])
+        pairs = judge.second_looks(said)
+        nothing = [0.1] * len(judge.premises)
+        verdict = judge.sentence(0, said, nothing, nothing, dict(zip(pairs, verifier.predict(pairs), strict=True)))
+        assert verdict.verdict is not Verdict.SUPPORTED
+        named.append([span.text for span in verdict.said] == [row["fails"]])
+    assert sum(named) >= 15
