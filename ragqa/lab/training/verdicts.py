@@ -32,7 +32,6 @@ class ReadClaim:
     document: str
     kind: str
     label: int
-    text: str
     looks: tuple[Look, ...]
 
 
@@ -46,9 +45,7 @@ def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterat
         table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
         document = ":".join(passage.id.split(":")[:2])
         cases = [
-            ReadClaim(
-                document, claim.kind, LABELS.index(claim.label), claim.text, tuple(judge.looks(claim.text, table))
-            )
+            ReadClaim(document, claim.kind, LABELS.index(claim.label), tuple(judge.looks(claim.text, table)))
             for claim in passage.claims
         ]
         yield [case for case in cases if case.looks]
@@ -66,7 +63,7 @@ def fitted(cases: Sequence[ReadClaim]) -> Calibration:
         found = ", ".join(LABELS[n] for n in sorted(set(labels))) or "none"
         msg = f"expected claims of all labels ({', '.join(LABELS)}) to learn from, found {found}; give more claims"
         raise ConfigError(msg)
-    known = [features(case.text, case.looks) for case in cases]
+    known = [features(case.looks) for case in cases]
     names = [name for name in known[0] if name != "bias"]
     rows = np.array([[of[name] for name in names] for of in known])
     middle, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-6)
@@ -99,7 +96,7 @@ def most_probable(cases: Sequence[ReadClaim], known: Sequence[Calibration]) -> f
     """The balanced accuracy of the most probable label, without thresholds."""
     right: list[list[bool]] = [[] for _ in LABELS]
     for case, of in zip(cases, known, strict=True):
-        found = probabilities(case.text, case.looks, of)
+        found = probabilities(case.looks, of)
         right[case.label].append(VERDICTS.index(max(found, key=found.__getitem__)) == case.label)
     return float(np.mean([np.mean(one) for one in right]))
 
@@ -127,7 +124,7 @@ def shares(cases: Sequence[ReadClaim], known: Sequence[Calibration], supported: 
     counts = np.zeros((len(LABELS), len(LABELS)))
     for case, of in zip(cases, known, strict=True):
         at = replace(of, supported=supported, contradicted=contradicted)
-        counts[case.label, VERDICTS.index(belief(case.text, case.looks, at).verdict)] += 1
+        counts[case.label, VERDICTS.index(belief(case.looks, at).verdict)] += 1
     found = counts / counts.sum(axis=1, keepdims=True)
     return Shares(supported, contradicted, tuple(map(tuple, found.tolist())))
 

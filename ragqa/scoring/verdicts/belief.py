@@ -1,9 +1,9 @@
 """Turns the verifier's probabilities on a few windows into one verdict with a calibrated probability.
 
-A logistic model judges each passage by the verifier's probabilities on its windows and by a few comparisons of words.
-The passage that supports the sentence most decides, or else the nearest. The weights and thresholds are in
-`belief.json`, or for another verifier in `calibration.json` in its folder. `ragqa train verdicts --out` writes either
-file, fitted on claims that the verifier was not trained on (README.md has the figures).
+A logistic model judges each passage by the verifier's probabilities on its windows, and by nothing else: comparisons of
+words only learn how claims are written. The passage that supports the sentence most decides, or else the nearest. The
+weights and thresholds are in `belief.json`, or for another verifier in `calibration.json` in its folder. `ragqa train
+verdicts --out` writes either file, fitted on claims that the verifier was not trained on (README.md has the figures).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
-from ragqa.english.reading import read
 from ragqa.models import ADAPTED, adapter_of
 from ragqa.types.scores import NliProbabilities, Verdict
 
@@ -80,9 +79,9 @@ def calibration_of(verifier: str) -> Calibration:
     return calibration(own if verifier and own.is_file() else FILE)
 
 
-def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
+def features(looks: Sequence[Look]) -> dict[str, float]:
     """The features of one passage, from its looks with the nearest window first."""
-    found = {"bias": 1.0, "near": looks[0].near}
+    found = {"bias": 1.0}
     nearest, widest = looks[0], max(looks, key=lambda look: len(look.evidence))
     for name in ("entailment", "contradiction", "neutral"):
         values = [getattr(look.said, name) for look in looks]
@@ -96,17 +95,12 @@ def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
     for name in ("entailment", "contradiction"):
         values = [getattr(look.back, name) for look in looks]
         found |= {f"back {name}, most": log_odds(max(values)), f"back {name}, nearest": log_odds(values[0])}
-    said, narrow, wide = read(text), read(nearest.evidence), read(widest.evidence)
-    n_words, known = max(1, len(said.content)), set(wide.plain)
-    found["words, nearest"] = len(said.content & narrow.content) / n_words
-    found["words, widest"] = len(said.content & wide.content) / n_words
-    found["new capitals"] = len({word.lower for word in said.words[1:] if word.is_capital} - known)
     return found
 
 
-def probabilities(text: str, looks: Sequence[Look], known: Calibration) -> dict[Verdict, float]:
+def probabilities(looks: Sequence[Look], known: Calibration) -> dict[Verdict, float]:
     """P(supported), P(contradicted) and P(unsupported) by the looks at one passage; they sum to 1."""
-    found = features(text, looks)
+    found = features(looks)
     scores = {verdict: math.fsum(of[name] * found[name] for name in of) for verdict, of in known.weights.items()}
     scores[Verdict.UNSUPPORTED] = 0.0
     powers = {verdict: math.exp(score - max(scores.values())) for verdict, score in scores.items()}
@@ -120,14 +114,14 @@ def support(found: Mapping[Verdict, float]) -> float:
     return of / (of + COST * found[Verdict.CONTRADICTED] + found[Verdict.UNSUPPORTED])
 
 
-def belief(text: str, looks: Sequence[Look], known: Calibration) -> Belief:
+def belief(looks: Sequence[Look], known: Calibration) -> Belief:
     """The verdict: supported or contradicted from its threshold on, else unsupported.
 
     The looks at one passage must stand next to each other in ``looks``.
     """
     nearest = max(look.near for look in looks)
     passages = [list(group) for _, group in groupby(looks, lambda look: look.passage)]
-    judged = [(probabilities(text, of, known), of[0].passage, max(look.near for look in of)) for of in passages]
+    judged = [(probabilities(of, known), of[0].passage, max(look.near for look in of)) for of in passages]
     supporting = frozenset(place for found, place, _ in judged if support(found) >= known.supported)
     of = max((found for found, _, _ in judged), key=support)
     on_subject = (found for found, _, near in judged if near >= nearest - ON_SUBJECT)

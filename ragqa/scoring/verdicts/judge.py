@@ -127,7 +127,7 @@ class Judge:
         if not windows:
             return SentenceVerdict(index, Verdict.UNSUPPORTED, "No source sentence says this.", "nothing")
         looks = self.looks(text, table)
-        found = belief(text, looks, self._calibration)
+        found = belief(looks, self._calibration)
         supporting = _supporting(windows, looks, found) if found.verdict is Verdict.SUPPORTED else ()
         clash = self._edited(text, supporting)
         if clash:
