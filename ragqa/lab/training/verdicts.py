@@ -125,7 +125,7 @@ def shares(cases: Sequence[ReadClaim], known: Sequence[Calibration], supported: 
     for case, of in zip(cases, known, strict=True):
         at = replace(of, supported=supported, contradicted=contradicted)
         counts[case.label, VERDICTS.index(belief(case.looks, at).verdict)] += 1
-    found = counts / counts.sum(axis=1, keepdims=True)
+    found = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # a label may have no claim
     return Shares(supported, contradicted, tuple(map(tuple, found.tolist())))
 
 

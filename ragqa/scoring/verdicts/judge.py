@@ -297,7 +297,7 @@ class Judge:
                 self.premises[place].text == obligation.text for place in verdict.contradicting
             ):
                 words = verdict.found or (Span(obligation.text, 0, len(obligation.text)),)
-                reason = f"Sentence {n + 1} contradicts “{words[0].text}”."
+                reason = f"Sentence {n + 1} contradicts “{words[0].text.rstrip('.')}”."
                 return ObligationVerdict(index, Cover.IN_CONFLICT, reason, verdict.rule, n, words)
         return None
 

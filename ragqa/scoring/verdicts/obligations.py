@@ -81,7 +81,7 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
             missing.append(part.span)
     if clashing:
         first = clashing[0]
-        reason = f"Sentence {first.nearest + 1} contradicts “{first.span.text}”."
+        reason = f"Sentence {first.nearest + 1} contradicts “{first.span.text.rstrip('.')}”."
         return ObligationVerdict(
             index, Cover.IN_CONFLICT, reason, "contradiction", first.nearest, tuple(part.span for part in clashing)
         )
