@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -108,21 +108,9 @@ def verdicts(
     ] = None,
 ) -> None:
     """Fit the weights and lines that turn the verifier's outputs into verdicts, on claims that it has not seen."""
-    models: list[str] = verdict_model or [""]
-    folds: list[int | None] = [*(fold or ()), *(() if fold else (None,))]
-    if len(models) not in (1, len(folds)):
-        msg = f"expected one --verdict-model, or one for each of the {len(folds)} --fold, got {len(models)}"
-        raise ConfigError(f"{msg}; give as many")
-    cases: list[ReadClaim] = []
-    names: list[str] = []
-    for n, of in enumerate(folds):
-        with stderr().status("Loading the models"):
-            scorer = load_scorer(scoring_with(scoring_from_env(), verdict=models[n % len(models)]), Paths.from_env())
-        passages = [passage for passage in read_claims(claims) if of in (None, fold_of(passage.id))]
-        cases += chain.from_iterable(tracked(cases_of(passages, scorer), len(passages)))
-        names.append(scorer.verdicts.info.name)
+    models = verdict_model or [""]
+    cases, read_by = _read_claims(claims, models, [*(fold or ()), *(() if fold else (None,))])
     now, apart = calibration_of(models[0]), out_of_fold(cases, parts)
-    read_by = ", ".join(dict.fromkeys(names))
     best = chosen(cases, apart, at_most)
     rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
     lines = [line for line in LINES if round(line * 100) % 10 == 0]
@@ -149,6 +137,22 @@ def verdicts(
         which = f", folds {', '.join(map(str, fold))}" if fold else ""
         write_whole(out, [written(known, f"{len(cases)} claims{which}, read by {read_by}")])
         stderr().print(plain(f"wrote {out}"))
+
+
+def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None]) -> tuple[list[ReadClaim], str]:
+    """The claims of each fold, read by its verifier or by the only one, and the verifiers' names; None: all folds."""
+    if len(models) not in (1, len(folds)):
+        msg = f"expected one --verdict-model, or one for each of the {len(folds)} --fold, got {len(models)}"
+        raise ConfigError(f"{msg}; give as many")
+    cases: list[ReadClaim] = []
+    names: list[str] = []
+    for n, fold in enumerate(folds):
+        with stderr().status("Loading the models"):
+            scorer = load_scorer(scoring_with(scoring_from_env(), verdict=models[n % len(models)]), Paths.from_env())
+        passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
+        cases += chain.from_iterable(tracked(cases_of(passages, scorer), len(passages)))
+        names.append(scorer.verdicts.info.name)
+    return cases, ", ".join(dict.fromkeys(names))
 
 
 @built(

@@ -18,8 +18,6 @@ from ragqa.models import resolve_model
 from ragqa.models.inference import classifier
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.models.inference.pair_encoding import batches_by_length, padded_length
-from ragqa.types import ModelInfo
-from ragqa.types.scores import NliProbabilities
 from tests.support.effort import effort
 from tests.support.processor import has_bf16
 
@@ -532,23 +530,6 @@ def test_padding_is_to_a_multiple_of_eight():
     assert inputs["input_ids"].tolist() == [[5, 6, 7, 4, 4, 4, 4, 4], [9, 4, 4, 4, 4, 4, 4, 4]]
     assert inputs["attention_mask"].tolist() == [[1, 1, 1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
     assert inputs["token_type_ids"].tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0] * 8]
-
-
-# Several models
-
-
-class Saying:
-    """A model that says the same of every pair, and knows some of them."""
-
-    def __init__(self, said, known=()):
-        self.said, self.knows = NliProbabilities(*said), set(known)
-        self.info = ModelInfo("one", str(said))
-
-    def predict(self, pairs):
-        return [self.said for _ in pairs]
-
-    def known(self, pairs):
-        return {pair: self.said for pair in pairs if pair in self.knows}
 
 
 def test_the_larger_verifier_says_how_it_is_fetched(tmp_path, monkeypatch):
