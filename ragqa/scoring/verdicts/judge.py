@@ -132,9 +132,8 @@ class Judge:
         clash = self._edited(text, supporting)
         if clash:
             return self._clashing(index, *clash)
-        made = self._believed(index, windows, looks, found, supporting)
-        if not supporting and (failing := _failing(text, _widest(windows).text, found.verdict, table)):
-            made = self._naming(made, failing)
+        failing = None if supporting else _failing(text, _widest(windows).text, found.verdict, table)
+        made = self._believed(index, windows, looks, found, supporting, failing)
         return self._unless_disagreeing(made, text, made.supporting) if supporting else made
 
     def _believed(
@@ -144,14 +143,19 @@ class Judge:
         looks: Sequence[Look],
         found: Belief,
         supporting: tuple[int, ...],
+        failing: Clause | None,
     ) -> SentenceVerdict:
+        """The verdict of the belief; the reason names the clause that fails, if it is the only one."""
         against = found.verdict is Verdict.CONTRADICTED
         n = found.deciding
         place = windows[n].positions[0]
+        words = failing and f"“{failing.span.text}”"
+        otherwise = f"says otherwise than {words}" if words else "speaks of the same thing and says otherwise"
+        nearest = f"this; the nearest is in {self._number(windows[0].positions[0])}"
         reason = {
             Verdict.SUPPORTED: f"{self._number(place)} says the same in other words",
-            Verdict.CONTRADICTED: f"{self._number(place)} speaks of the same thing and says otherwise",
-        }.get(found.verdict, f"No source sentence says this; the nearest is in {self._number(windows[0].positions[0])}")
+            Verdict.CONTRADICTED: f"{self._number(place)} {otherwise}",
+        }.get(found.verdict, f"No source sentence says {words or nearest}")
         unsure = "; not sure" if found.unsure else ""
         return SentenceVerdict(
             index,
@@ -160,19 +164,11 @@ class Judge:
             {Verdict.SUPPORTED: "entailment", Verdict.CONTRADICTED: "contradiction"}.get(found.verdict, "nothing"),
             supporting,
             (place,) if against else (),
+            said=(failing.span,) if failing else (),
             probability=found.probability,
             unsure=found.unsure,
             evidence=windows[n].evidence,
         )
-
-    def _naming(self, made: SentenceVerdict, failing: Clause) -> SentenceVerdict:
-        """The same verdict, with the one clause that the sources do not support, or deny, in the reason."""
-        words, rest = f"“{failing.span.text}”", made.reason[made.reason.index(" (probability") :]
-        if made.verdict is Verdict.CONTRADICTED:
-            reason = f"{self._number(made.contradicting[0])} says otherwise than {words}{rest}"
-        else:
-            reason = f"No source sentence says {words}{rest}"
-        return replace(made, reason=reason, said=(failing.span,))
 
     def _clashing(self, index: int, place: int, clash: Clash) -> SentenceVerdict:
         reason = f"{self._number(place)} {clash.words}."
