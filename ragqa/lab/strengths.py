@@ -1,8 +1,8 @@
 """Sentences and list items labelled by hand with how strongly they bind; their texts are read from RAGQA_DATA.
 
 `data/strengths.jsonl` holds a line for each document: {document, is_test, labels}. It contains the texts of the
-demonstration corpora. Of other documents it contains only the first 16 digits of the sha256 of each text, so that no
-text is copied; `labelled_strengths` looks these up among the sentences of the document.
+demonstration corpora. Of other documents it contains only the `digest` of each text, so that no text is copied;
+`labelled_strengths` looks these up among the sentences of the document.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
     for row in rows_of(FILE, LabelledDocument):
         path, texts = data / row.document, {label: label for label in row.labels}
         if "/" in row.document.partition("/")[2]:
-            texts = {hashlib.sha256(text.encode()).hexdigest()[:DIGITS]: text for text in _units_of(path)}
+            texts = {digest(text): text for text in _units_of(path)}
         n_lost = sum(key not in texts for key in row.labels)
         if n_lost > max(1, len(row.labels) // 50):
             raise CorpusError(
@@ -65,6 +65,11 @@ def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
             if key in texts
         ]
     return tuple(found)
+
+
+def digest(text: str) -> str:
+    """The first 16 digits of the sha256 of its letters and digits: a bullet, cell or space read otherwise keeps it."""
+    return hashlib.sha256("".join(filter(str.isalnum, text.casefold())).encode()).hexdigest()[:DIGITS]
 
 
 def _units_of(path: Path) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Training the classifier of strength: the labels are found again, the figures are right, the weights repeat."""
 
-import hashlib
 import json
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from ragqa.errors import CorpusError
 from ragqa.lab import strengths
 from ragqa.lab.labelled import LabelledSentence, own_sentences, rulebook_sentences
-from ragqa.lab.strengths import FILE, StrengthSentence, labelled_strengths
+from ragqa.lab.strengths import FILE, StrengthSentence, digest, labelled_strengths
 from ragqa.lab.training.strength import Binding, fit
 from ragqa.scoring.strength import load_strength
 from ragqa.types.scores import Strength
@@ -31,7 +30,7 @@ def test_labelled_texts_are_found_again_by_their_hashes(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "rules.txt").write_text("A firm must:\n(a) act at once; and\n(b) keep   books.\n\nIt may rest.\n")
     wanted = {"A firm must keep books": "must", "It may rest.": "may"}
-    labels = {hashlib.sha256(text.encode()).hexdigest()[: strengths.DIGITS]: label for text, label in wanted.items()}
+    labels = {digest(text): label for text, label in wanted.items()}
     rows = [
         {"document": "documents/made/rules.txt", "is_test": True, "labels": labels},
         {"document": "rulebook/1", "is_test": False, "labels": {"A day is a day.": "none"}},
@@ -44,6 +43,17 @@ def test_labelled_texts_are_found_again_by_their_hashes(tmp_path, monkeypatch):
     (folder / "rules.txt").write_text("All is new.")
     with pytest.raises(CorpusError, match="2 of its 2 labelled texts were not found"):
         labelled_strengths(tmp_path)
+
+
+def test_a_text_is_the_same_by_its_letters_and_digits():
+    assert digest("• Keep  a log | of 3 days.") == digest("keep a log of 3 days") != digest("Keep a log of 30 days.")
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_every_labelled_text_is_found_in_the_data(shared_data):
+    n_labels = sum(len(json.loads(line)["labels"]) for line in FILE.read_text(encoding="utf-8").splitlines())
+    assert len(labelled_strengths(shared_data)) == n_labels
 
 
 def test_figures():
