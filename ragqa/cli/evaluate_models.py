@@ -35,6 +35,7 @@ from ragqa.lab.training import claim_verdicts
 from ragqa.lab.training.claim_verdicts import GAP_LABELS, Rates, claim_rates, judge_claims, judge_gaps, policy_rates
 from ragqa.lab.training.nli import PairReport, evaluate_pairs
 from ragqa.lab.training.obligations import held_out_sentences, measure_obligations
+from ragqa.lab.written import written_passages
 from ragqa.loading import load_nli, load_obligations, load_scorer
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
@@ -172,7 +173,10 @@ def citations(
 
 def claims(
     file: Annotated[
-        Path, typer.Argument(help="claims.jsonl or gaps.jsonl of RAGQA_DATA/claims, or one like it; or WiCE's claims.")
+        Path,
+        typer.Argument(
+            help="claims.jsonl or gaps.jsonl of RAGQA_DATA/claims, or alike; WiCE's claims; RAGQA_DATA: ours about it."
+        ),
     ],
     verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
     fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold of claims or rules.")] = None,
@@ -184,7 +188,7 @@ def claims(
     scoring = scoring_with(scoring_from_env(), verdict=verdict_model)
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring, Paths.from_env())
-    kind, labels = claims_kind(file), claim_verdicts.LABELS
+    kind, labels = "" if file.is_dir() else claims_kind(file), claim_verdicts.LABELS
     if kind == "wice":
         _wice(file, scorer, limit, as_json=as_json)
         return
@@ -195,7 +199,10 @@ def claims(
         partly = [one.named for one in policies if one.policy.label == "partly"]
         note = f"missing part named in {sum(partly)} of {len(partly)} partly covered"
     else:
-        passages = [one for one in read_labelled_claims(file) if fold in (None, fold_of(one.id))][:limit]
+        known = (
+            [one.claimed for one in written_passages(file, is_test=True)] if not kind else read_labelled_claims(file)
+        )
+        passages = [one for one in known if fold in (None, fold_of(one.id))][:limit]
         judged = list(chain.from_iterable(tracked(judge_claims(passages, scorer), len(passages))))
         rates = claim_rates(judged)
         note = f"not sure: {sum(one.verdict.unsure for one in judged)} of {len(judged)}"

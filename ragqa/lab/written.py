@@ -24,6 +24,7 @@ WRITTEN = DATA / "written_claims.jsonl.gz"
 JUDGED = DATA / "judged_sentences.jsonl.gz"
 GAPS = DATA / "written_gaps.jsonl.gz"
 LONGEST_TEXT = 6_000  # characters of a passage that are split; tables and annexes beyond give no sentences
+TEST_WRITERS = ("w42",)  # whose passages measure
 HOTPOT = "wikipedia/hotpotqa_a.jsonl"
 
 
@@ -67,13 +68,15 @@ class WrittenPassage:
     heading: str
 
 
-def written_passages(data: Path, fold: int | None = None) -> tuple[WrittenPassage, ...]:
+def written_passages(data: Path, fold: int | None = None, *, is_test: bool = False) -> tuple[WrittenPassage, ...]:
     """The passages whose text is still in ``data`` (RAGQA_DATA), without those of the held-out fold, in file order.
+
+    With ``is_test`` those that measure, which must not be trained on, else the others.
 
     A passage that is now split differently is left out, because the numbers of its sentences have changed. Raises
     CorpusError.
     """
-    rows = rows_of(WRITTEN, _Row)
+    rows = [row for row in rows_of(WRITTEN, _Row) if (row.writer in TEST_WRITERS) is is_test]
     known = {source: dict(_texts(data, source)) for source in {_source_of(row.id) for row in rows}}
     found = []
     for row in rows:

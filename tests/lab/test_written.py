@@ -49,6 +49,12 @@ def test_documents_of_the_fold_held_out_are_left_out(data):
     assert [one.claimed.id for one in written_passages(data, fold=0)] == ["hotpot:7", "adgm:1:1.1"]
 
 
+def test_passages_that_measure_are_read_alone_and_never_with_those_that_teach(data, monkeypatch):
+    monkeypatch.setattr(written, "TEST_WRITERS", ("w",))
+    assert written_passages(data) == ()
+    assert len(written_passages(data, is_test=True)) == 3
+
+
 def test_judged_sentences_are_read_where_they_lie_without_those_of_the_fold_held_out(data, tmp_path, monkeypatch):
     shas = [digest_of([text]) for text in ("Fees are due in May.", "They are paid to the Registrar.")]
     places = [
