@@ -8,11 +8,13 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
+from ragqa.conversation import Turn
 from ragqa.errors import GenerationError
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
-from ragqa.server.access.gate import Gate
-from ragqa.server.access.policy import Act, Policy, Role
+from ragqa.server.access.gate import Gate, RateLimit
+from ragqa.server.access.policy import Act, Person, Policy, Role
+from ragqa.server.api.chat import thread_of
 from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
@@ -228,6 +230,21 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
 def test_the_openapi_document_names_every_address(client):
     paths = client.get("/v1/openapi.json").json()["paths"]
     assert {"/chat/completions", "/models", "/search", "/ask", "/check", "/score", "/corpora"} <= set(paths)
+
+SEARCH = {"question": "act", "corpus": "rulebook"}
+SCORE = {"passages": ["A firm must act."], "answer": "A firm must act."}
+
+
+@pytest.mark.parametrize(("path", "body"), [("search", SEARCH), ("score", SCORE)])
+def test_searching_and_scoring_wait_in_the_queue_and_count_as_questions(client, backend, tmp_path, path, body):
+    gate = Gate(Person("ann", Role.ANALYST), Policy(questions_per_hour=2), AuditLog(tmp_path / "audit"), RateLimit())
+    backend.gate = lambda: gate
+    assert client.post(f"/v1/{path}", json=body).status_code == 200
+    assert backend.queue.at_work == 0
+    backend.queue.close("The server stops.")
+    assert client.post(f"/v1/{path}", json=body).status_code == 503
+    assert client.post(f"/v1/{path}", json=body).status_code == 403
+
 
 
 def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
