@@ -121,6 +121,20 @@ def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
     assert (alike.status_code, alike.json()["corpus"]) == (202, "house-rules-2"), alike.text
     corpus = made.json()["corpus"]
     found = finished(client, corpus)
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("ask", {"question": "Who must sleep?", "corpus": "rulebook"}),
+        ("check", {"text": "A firm must act.", "question": "Who must act?", "corpus": "rulebook"}),
+    ],
+)
+def test_an_idempotency_key_is_refused_with_another_body(client, path, body):
+    key = {"Idempotency-Key": "a"}
+    client.post("/v1/ask", json={"question": "Who must act?", "corpus": "rulebook"}, headers=key)
+    refused = client.post(f"/v1/{path}", json=body, headers=key)
+    assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (422, True)
+
+
     assert (corpus, found["title"], found["is_indexed"], found["work"]["error"]) == (
         "house-rules",
         "House rules",
