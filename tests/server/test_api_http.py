@@ -93,6 +93,14 @@ def test_a_chat_is_a_thread(client, backend):
     assert "the question last" in last.json()["detail"]
 
 
+@pytest.mark.parametrize("line", ["Not scored: nothing is answered.", "Sentences: 1 supported. RePASs 0.61."])
+def test_our_own_lines_below_an_answer_are_no_part_of_it(line):
+    asked = "Does this hold?\n\nSources:\nthe rulebook"
+    said = [("user", asked), ("assistant", f"A firm must act.\n\n{line}"), ("user", "And when?")]
+    assert thread_of(said) == ("And when?", (Turn(asked, "A firm must act."),))
+    assert thread_of([("user", asked)]) == (asked, ())
+
+
 def test_an_answer_is_the_record_and_the_stream_its_events(client, backend, tmp_path):
     record = client.post("/v1/ask", json={"question": "Who must act?", "corpus": "rulebook"}).json()
     assert record == json.loads(RecordStore(tmp_path / "records.sqlite3").load(record["record_id"]).to_json())
@@ -113,14 +121,6 @@ def test_the_same_idempotency_key_gives_the_same_record(client):
     assert first == again != other
 
 
-def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
-    first = {"name": "keys.txt", "content": encoded("A firm must keep a register of keys."), "title": "House rules"}
-    made = client.post("/v1/documents", json=first)
-    assert made.status_code == 202, made.text
-    alike = client.post("/v1/documents", json=first)  # while the first of this title is not indexed yet
-    assert (alike.status_code, alike.json()["corpus"]) == (202, "house-rules-2"), alike.text
-    corpus = made.json()["corpus"]
-    found = finished(client, corpus)
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -135,6 +135,14 @@ def test_an_idempotency_key_is_refused_with_another_body(client, path, body):
     assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (422, True)
 
 
+def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
+    first = {"name": "keys.txt", "content": encoded("A firm must keep a register of keys."), "title": "House rules"}
+    made = client.post("/v1/documents", json=first)
+    assert made.status_code == 202, made.text
+    alike = client.post("/v1/documents", json=first)  # while the first of this title is not indexed yet
+    assert (alike.status_code, alike.json()["corpus"]) == (202, "house-rules-2"), alike.text
+    corpus = made.json()["corpus"]
+    found = finished(client, corpus)
     assert (corpus, found["title"], found["is_indexed"], found["work"]["error"]) == (
         "house-rules",
         "House rules",
@@ -223,6 +231,21 @@ def test_a_failure_is_told_before_a_stream_and_in_it(tmp_path, monkeypatch):
     assert client.post("/v1/ask", json=body | {"stream": True}).status_code == 503
 
 
+SEARCH = {"question": "act", "corpus": "rulebook"}
+SCORE = {"passages": ["A firm must act."], "answer": "A firm must act."}
+
+
+@pytest.mark.parametrize(("path", "body"), [("search", SEARCH), ("score", SCORE)])
+def test_searching_and_scoring_wait_in_the_queue_and_count_as_questions(client, backend, tmp_path, path, body):
+    gate = Gate(Person("ann", Role.ANALYST), Policy(questions_per_hour=2), AuditLog(tmp_path / "audit"), RateLimit())
+    backend.gate = lambda: gate
+    assert client.post(f"/v1/{path}", json=body).status_code == 200
+    assert backend.queue.at_work == 0
+    backend.queue.close("The server stops.")
+    assert client.post(f"/v1/{path}", json=body).status_code == 503
+    assert client.post(f"/v1/{path}", json=body).status_code == 403
+
+
 @pytest.mark.enable_socket
 def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
     import httpx2
@@ -244,21 +267,6 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
 def test_the_openapi_document_names_every_address(client):
     paths = client.get("/v1/openapi.json").json()["paths"]
     assert {"/chat/completions", "/models", "/search", "/ask", "/check", "/score", "/corpora"} <= set(paths)
-
-SEARCH = {"question": "act", "corpus": "rulebook"}
-SCORE = {"passages": ["A firm must act."], "answer": "A firm must act."}
-
-
-@pytest.mark.parametrize(("path", "body"), [("search", SEARCH), ("score", SCORE)])
-def test_searching_and_scoring_wait_in_the_queue_and_count_as_questions(client, backend, tmp_path, path, body):
-    gate = Gate(Person("ann", Role.ANALYST), Policy(questions_per_hour=2), AuditLog(tmp_path / "audit"), RateLimit())
-    backend.gate = lambda: gate
-    assert client.post(f"/v1/{path}", json=body).status_code == 200
-    assert backend.queue.at_work == 0
-    backend.queue.close("The server stops.")
-    assert client.post(f"/v1/{path}", json=body).status_code == 503
-    assert client.post(f"/v1/{path}", json=body).status_code == 403
-
 
 
 def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
