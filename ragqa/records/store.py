@@ -186,9 +186,9 @@ class RecordStore(Database):
             for texts in [(*said, note)]
         }
 
-    def check(self, record_id: str) -> None:
-        """Raises RecordError where `load` would find no record with this id."""
-        self._row(record_id, "1")
+    def check(self, record_id: str) -> str:
+        """The sha256 of the record's body. Raises RecordError where `load` would find no record with this id."""
+        return str(self._row(record_id, "sha256")[0])
 
     def shared_with(self, record_id: str) -> tuple[str, ...] | None:
         """The names that the record is shared with; None where it is not the reader's own."""
