@@ -106,12 +106,14 @@ class SecondOpinions:
     def stream(self, scored: Scored) -> Stream[Working, None, Scored]:
         """Yields while it waits; returns the scores with opinions. If the server fails, verdicts stay as they are."""
         failed = ""
-        paper, told = scored.paper, {}
-        asked = [one for one in paper.verdicts if self._is_asked(one)][:MOST]
-        for n, judged in enumerate(asked, start=1):
+        paper = scored.paper
+        asked = [one for one in paper.verdicts if self._is_asked(one)]
+        words = f"Not asked: {len(asked)} sentences are to be asked about, and at most {MOST} of an answer are."
+        told = {one.index: SecondOpinion(self._client.model, None, words) for one in asked[MOST:]}
+        for n, judged in enumerate(asked[:MOST], start=1):
             if failed:
                 break
-            yield Working(f"Asking a language model about sentence {n} of {len(asked)} that are not sure")
+            yield Working(f"Asking a language model about sentence {n} of {len(asked[:MOST])} that are not sure")
             shown = _shown(paper.sentences[judged.index].sentence.text, paper.premises)
             try:
                 told[judged.index] = yield from self._opinion(paper.sentences[judged.index].sentence.text, shown)
