@@ -177,15 +177,16 @@ def load(path: Path) -> Register:
         stamp = _stamp(path)
     except OSError:
         return Register()
-    if path not in _OPENED or _OPENED[path][0] != stamp:
+    held = _OPENED.get(path)
+    if held is None or held[0] != stamp:
         try:
-            _OPENED[path] = stamp, _read(path.read_text(encoding="utf-8"))
+            held = _OPENED[path] = stamp, _read(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             msg = f"{path} cannot be read as a register ({error}); restore it from a backup, or delete it to begin anew"
             raise CorpusError(msg) from error
         while len(_OPENED) > _MOST_OPENED:
-            _OPENED.pop(next(iter(_OPENED)), None)
-    return _OPENED[path][1]
+            _OPENED.pop(next(iter([*_OPENED]), path), None)  # other threads throw out, too
+    return held[1]
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
