@@ -118,7 +118,7 @@ def trust_facts(view: View, found: Shown) -> tuple[str, ...]:
     facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
     if found.sentences and not found.verdicts:
         facts.insert(0, "raw verdicts")
-    if found.obligations and not view.answer.is_refusal and weak_match(view.rankings) is None:
+    if found.obligations and not view.answer.is_refusal and weak_match(view) is None:
         n_left = len(found.uncovered)
         facts.append(f"{quantity(n_left, 'duty', 'duties')} left out" if n_left else "no duty left out")
     return tuple(facts)

@@ -200,7 +200,7 @@ def _obligations(drawn: _Drawn) -> None:
                 words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
         st.html(notice_html(words))
         return
-    if weak_match(view.rankings) is not None:
+    if weak_match(view) is not None:
         words = (
             "The corpus does not cover this: the obligations in its passages are on other subjects and are not listed."
         )
