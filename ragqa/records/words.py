@@ -11,6 +11,7 @@ from typing import Final
 
 from ragqa.corpus.documents.places import place_words
 from ragqa.corpus.documents.titles import short_title
+from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
@@ -29,11 +30,6 @@ _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|
 def cut(text: str, most: int) -> str:
     """The text, cut after a word to at most ``most`` characters and an ellipsis."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
-
-
-def quantity(count: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` is an irregular plural."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def short_name(passage: Passage) -> str:

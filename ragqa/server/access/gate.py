@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Final, TypeVar
 
+from ragqa.english.words import quantity
 from ragqa.errors import AccessError, RagqaError
 from ragqa.infra.metrics import METRICS
 from ragqa.records.database import Database
@@ -56,7 +57,7 @@ class RateLimit:
         minutes = max(1, -int(-(ends - now) // 60))
         raise AccessError(
             f"Rate limit reached: at most {most:,} {kind} an hour. Continue at {clock} "
-            f"UTC, in {minutes} {'minute' if minutes == 1 else 'minutes'}, or ask an administrator for a higher limit."
+            f"UTC, in {quantity(minutes, 'minute')}, or ask an administrator for a higher limit."
         )
 
 
