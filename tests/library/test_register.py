@@ -430,7 +430,7 @@ def test_many_threads_that_open_registers_do_not_disturb_one_another(tmp_path, m
     paths = [tmp_path / f"{n}.jsonl" for n in range(5)]
     for path in paths:
         register_store.save(path, Register(corpus=path.stem))
-    monkeypatch.setattr(register_store, "_MOST_OPENED", 0)  # whatever one thread opens, another throws out
+    monkeypatch.setattr(register_store._OPENED, "capacity", 0)  # whatever one thread opens, another throws out
     failed, stop = [], threading.Event()
 
     def load(path):

@@ -9,7 +9,6 @@ import contextvars
 import json
 import queue
 import threading
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict
@@ -36,6 +35,7 @@ from ragqa.errors import (
     RagqaError,
     RecordError,
 )
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.version import __version__
 from ragqa.records.view import View, advance
 from ragqa.server.access.gate import Gate
@@ -268,14 +268,12 @@ class Idempotent:
     """Requests and records by person and idempotency key: a repeated request gets the record of the first one."""
 
     def __init__(self) -> None:
-        self._done: OrderedDict[tuple[str, str], tuple[BaseModel, str]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._done: RecentResults[tuple[str, str], tuple[BaseModel, str]] = RecentResults(_KEPT)
 
     def record(self, backend: Backend, asked: Inquiry, key: str, body: BaseModel) -> dict[str, Any]:
         """The record of this request, or of the first one with this ``key``. Raises QuestionError for another body."""
         place = (backend.gate().person.id, key)
-        with self._lock:
-            known = self._done.get(place) if key else None
+        known = self._done.known([place]).get(place)
         if known and known[0] != body:
             words = "expected the body that this Idempotency-Key was first sent with, found another; send another key"
             raise QuestionError(words)
@@ -283,10 +281,7 @@ class Idempotent:
             return service.stored(backend, known[1])
         record = service.record_of(backend, asked)
         if key:
-            with self._lock:
-                self._done[place] = body, record["record_id"]
-                while len(self._done) > _KEPT:
-                    self._done.popitem(last=False)
+            self._done.remember({place: (body, record["record_id"])})
         return record
 
 
