@@ -90,7 +90,7 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
         selector = beside.submit(load_selector, scoring.precision)
         loaded = load_encoder(encoder, paths=paths)
         own = IndexingConfig().encoder
-        sentences = loaded if encoder == own else load_encoder(own)
+        sentences = loaded if encoder in {own, NO_ENCODER} else load_encoder(own)
         readers = load_readers(scoring, paths)
         return Models(loaded, *readers, sentences=sentences, selector=selector.result())
 

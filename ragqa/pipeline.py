@@ -94,7 +94,7 @@ class Pipeline:
     def _stages(self, question: Question, generator: Generator | SearchingGenerator | None) -> Iterator[Event]:
         config = self.config
         rankings = rank(self.retrievers, question.query, config.retrieval.top_k)
-        yield Retrieved(rankings)
+        yield Retrieved(rankings, self.models.encoder.info.name)
         ranking = self._led_by_number(question.query, fuse(rankings, config.fusion))
         yield Fused(ranking)
         if self.models.reranker:

@@ -6,7 +6,7 @@ import pytest
 
 from ragqa import loading
 from ragqa.errors import ModelError
-from ragqa.settings.config import ScoringConfig
+from ragqa.settings.config import NO_ENCODER, ScoringConfig
 from tests.support.fakes import FakeEncoder
 
 
@@ -31,8 +31,9 @@ def beside(monkeypatch):
     return made
 
 
-def test_the_selector_is_loaded_beside_the_others(beside):
-    models = loading.load_models("all-MiniLM-L6-v2", ScoringConfig())
+@pytest.mark.parametrize("encoder", ["all-MiniLM-L6-v2", NO_ENCODER])
+def test_the_selector_is_loaded_beside_the_others_and_the_encoder_once(beside, encoder):
+    models = loading.load_models(encoder, ScoringConfig())
     assert (models.selector, models.entailment, models.verdicts) == ("the selector", "nli", "verdicts")
     assert models.sentences is models.encoder
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import FittedTable, plain, stdout
+from ragqa.english.words import quantity
 from ragqa.index import Index, open_index
 from ragqa.index.folders import index_names
 from ragqa.library import register_sheets as sheets
@@ -21,7 +22,6 @@ from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Handling, Register, change, renewed
 from ragqa.library.work_list import WorkItem, answers_before, gap_results, work_list
 from ragqa.records.store import RecordStore
-from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 
 SHOWN = 40  # rows printed

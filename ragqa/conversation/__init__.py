@@ -57,7 +57,7 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
         text, by = rewritten_by_model(asked, thread, config)
     except RagqaError as error:
         return replace(by_rules, note=f"Rewritten by rules, as the language model did not: {error}")
-    return replace(by_rules, rewritten=text, by=by, context="")
+    return replace(by_rules, rewritten=text, by=by, note="", context="")
 
 
 def _by_rules(asked: str, thread: Sequence[Turn]) -> FollowUp:

@@ -6,7 +6,8 @@ import ast
 import json
 import math
 import os
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,18 @@ def read_utf8(path: Path, name: str) -> str:
 def passage_id_of(document_id: str, number: str) -> str:
     """The id of passage ``number`` of a document: ``"7:2.1.(1)"``. PassageID alone is not unique in ObliQA."""
     return f"{document_id}:{number}"
+
+
+def unique(names: Sequence[str]) -> Iterator[str]:
+    """The names in order: a repeated one gets ``#2`` and so on, but never a name that another has."""
+    taken, counts = set(names), Counter[str]()
+    for name in names:
+        counts[name] += 1
+        one = name
+        while counts[name] > 1 and (one := f"{name}#{counts[name]}") in taken:
+            counts[name] += 1
+        taken.add(one)
+        yield one
 
 
 def read_json(path: Path, name: str) -> Any:  # noqa: ANN401 - it is whatever the file holds; callers check

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragqa.corpus.files import JsonItem, describe, passage_id_of, read_items, read_json
+from ragqa.corpus.files import JsonItem, describe, passage_id_of, read_items, read_json, unique
 from ragqa.corpus.streams import LoadedStream, loaded
 from ragqa.english.sentences import reads_as_heading
 from ragqa.errors import CorpusError
@@ -63,7 +63,7 @@ def load_item_ids(source: Path) -> dict[str, str]:
     Raises CorpusError as `load_obliqa` does, and if a passage has no ID or two passages have the same.
     """
     rows = [row for path in files(source) for row in _read_rows(path, path.name) if row.text]
-    named = dict(zip(_unique_ids(rows), (row.item_id for row in rows), strict=True))
+    named = dict(zip(_ids(rows), (row.item_id for row in rows), strict=True))
     repeated = [name for name, count in Counter(named.values()).items() if count > 1 or not name]
     if repeated or not named:
         found = f"{repeated[0]!r} several times" if repeated and repeated[0] else "a passage without one"
@@ -125,23 +125,13 @@ def _item_id(item: JsonItem) -> str:
 
 def _passages(rows: Sequence[_Row], titles: dict[str, str]) -> Iterator[Passage]:
     filled = [row for row in rows if row.text]
-    for row, passage_id, section in zip(filled, _unique_ids(filled), _sections(filled), strict=True):
+    for row, passage_id, section in zip(filled, _ids(filled), _sections(filled), strict=True):
         title = titles.get(row.document_id) or f"Document {row.document_id}"
         yield Passage(passage_id, row.document_id, row.text, title=title, section=section, number=row.number)
 
 
-def _unique_ids(rows: Sequence[_Row]) -> Iterator[str]:
-    """The unique id of each row: a repeated name gets ``#2`` and so on, but never the name of another row."""
-    names = [passage_id_of(row.document_id, row.number) for row in rows]
-    taken = set(names)
-    counts: Counter[str] = Counter()
-    for name in names:
-        counts[name] += 1
-        unique = name
-        while counts[name] > 1 and (unique := f"{name}#{counts[name]}") in taken:
-            counts[name] += 1
-        taken.add(unique)
-        yield unique
+def _ids(rows: Sequence[_Row]) -> Iterator[str]:
+    return unique([passage_id_of(row.document_id, row.number) for row in rows])
 
 
 # Sections -----------------------------------------------------------------------------------------------------------

@@ -220,9 +220,15 @@ def load_asked(path: Path) -> tuple[Question, ...]:
     else:
         items = read_items(path, path.name)
         questions = tuple(Question(item.line("Question"), item.identifier("QuestionID")) for item in items)
-    twice = [name for name, count in Counter(question.question_id for question in questions).items() if count > 1]
-    if twice or not questions:
-        found = f"{twice[0]!r} several times" if twice else "no question"
-        msg = f"{path.name}: expected questions, each with an id of its own, found {found}; correct the file"
-        raise CorpusError(msg)
+    check_ids((question.question_id for question in questions), path.name)
     return questions
+
+
+def check_ids(ids: Iterable[str], name: str) -> None:
+    """Raises CorpusError, with the file's name, if there is no question or an id occurs twice."""
+    counts = Counter(ids)
+    twice = next((one for one, count in counts.items() if count > 1), None)
+    if twice is not None or not counts:
+        found = "no question" if twice is None else f"{twice!r} several times"
+        msg = f"{name}: expected questions, each with an id of its own, found {found}; correct the file"
+        raise CorpusError(msg)

@@ -162,3 +162,8 @@ def stem(word: str) -> str:
     """The stem of a word in lower case."""
     found: str = stemmer("english").stemWord(word)
     return found
+
+
+def quantity(count: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` is an irregular plural."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

@@ -18,9 +18,8 @@ from ragqa.generation.answers import (
     separator_after,
     unfinished,
 )
-from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, ModelGenerator, tokens_in
 from ragqa.generation.llm.cleanup import without_echoes
-from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import REFUSAL_NOTE
 from ragqa.generation.prompts import NO_TEXT, Prompt, PromptItem, build_numbered_prompt, items_of, load_prompt
 from ragqa.plugins.protocols import Verifier
@@ -30,7 +29,7 @@ from ragqa.types.events.generation import BestSoFar, CallsPlanned, GenerationEve
 from ragqa.types.scores import Coverage
 
 
-class LocGenerator:
+class LocGenerator(ModelGenerator):
     """Answers from one obligation at a time. May be shared by threads."""
 
     name = "LOC, one answer per obligation"
@@ -39,18 +38,9 @@ class LocGenerator:
         self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
     ) -> None:
         """Sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
-        self.config = config
         self.verifier = verifier
         self.prompt = load_prompt("one_obligation", prompts)
-        self.client = ChatClient(config, api_key)
-
-    @property
-    def model(self) -> str:
-        return self.client.model
-
-    def close(self) -> None:
-        """Closes the open connections; the generator cannot be used afterwards."""
-        self.client.close()
+        super().__init__(config, api_key)
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
         """Yields each answer to an obligation as it is judged, and the joined answer so far.

@@ -24,6 +24,7 @@ from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import Message
 from ragqa.infra.cleaning import without_controls, without_invisible
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.scoring.verdicts.windows import covers
 from ragqa.types.events.generation import Working
 from ragqa.types.events.scoring import Scored
@@ -101,17 +102,19 @@ class SecondOpinions:
     def __init__(self, client: ChatClient, *, of_all: bool = False) -> None:
         """``of_all`` asks about every sentence that is not quoted, not only about those whose verdict is not sure."""
         self._client, self._of_all = client, of_all
-        self._known: dict[tuple[str, ...], SecondOpinion] = {}
+        self._known: RecentResults[tuple[str, ...], SecondOpinion] = RecentResults(REMEMBERED)
 
     def stream(self, scored: Scored) -> Stream[Working, None, Scored]:
         """Yields while it waits; returns the scores with opinions. If the server fails, verdicts stay as they are."""
         failed = ""
-        paper, told = scored.paper, {}
-        asked = [one for one in paper.verdicts if self._is_asked(one)][:MOST]
-        for n, judged in enumerate(asked, start=1):
+        paper = scored.paper
+        asked = [one for one in paper.verdicts if self._is_asked(one)]
+        words = f"Not asked: {len(asked)} sentences are to be asked about, and at most {MOST} of an answer are."
+        told = {one.index: SecondOpinion(self._client.model, None, words) for one in asked[MOST:]}
+        for n, judged in enumerate(asked[:MOST], start=1):
             if failed:
                 break
-            yield Working(f"Asking a language model about sentence {n} of {len(asked)} that are not sure")
+            yield Working(f"Asking a language model about sentence {n} of {len(asked[:MOST])} that are not sure")
             shown = _shown(paper.sentences[judged.index].sentence.text, paper.premises)
             try:
                 told[judged.index] = yield from self._opinion(paper.sentences[judged.index].sentence.text, shown)
@@ -126,12 +129,11 @@ class SecondOpinions:
     def _opinion(self, text: str, shown: Sequence[str]) -> Stream[Working, None, SecondOpinion]:
         """The opinion on this sentence, asked for once. Raises GenerationError."""
         key = text, *shown
-        if key not in self._known:
+        known = self._known.known([key]).get(key)
+        if known is None:
             told = yield from asked(self._client, messages_of(INSTRUCTIONS, text, shown), len(shown), _VERDICTS)
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
             found = told.found
-            self._known[key] = SecondOpinion(
+            known = SecondOpinion(
                 told.model,
                 found.verdict if found else None,
                 found.reason if found else NO_OPINION,
@@ -139,7 +141,8 @@ class SecondOpinions:
                 told.tokens,
                 told.seconds,
             )
-        return self._known[key]
+            self._known.remember({key: known})
+        return known
 
 
 def messages_of(instructions: str, text: str, shown: Sequence[str]) -> list[Message]:

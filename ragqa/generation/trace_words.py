@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragqa.english.words import quantity
 from ragqa.types.events.generation import (
     BestSoFar,
     CallsPlanned,
@@ -20,12 +21,12 @@ from ragqa.types.events.generation import (
 
 def plan_words(planned: CallsPlanned) -> str:
     """The expected cost of the work, before its first call."""
-    calls = f"{planned.fewest:,}" if planned.fewest == planned.most else f"{planned.fewest:,} to {planned.most:,}"
-    what = f"{planned.n_obligations:,} obligations in the kept passages."
+    few = "" if planned.fewest == planned.most else f"{planned.fewest:,} to "
+    what = f"{quantity(planned.n_obligations, 'obligation')} in the kept passages."
     if planned.n_sub_questions:
-        what = f"At most {planned.n_sub_questions:,} sub-questions."
+        what = f"At most {quantity(planned.n_sub_questions, 'sub-question')}."
     return (
-        f"{what} It will take {calls} calls, of a budget of "
+        f"{what} It will take {few}{quantity(planned.most, 'call')}, of a budget of "
         f"{planned.budget:,}: about {planned.prompt_tokens:,} tokens sent and at most "
         f"{planned.completion_tokens:,} written."
     )
@@ -45,24 +46,24 @@ def trace_words(event: TraceEvent) -> str:
             best = "" if event.best is None else f", best {event.best:.2f}, {'' if event.covered else 'not '}covered"
             return f"Obligation {number} of {total}, try {attempt}{best}"
         case SentencesRemoved(number, mean, removed, repass):
-            n = len(removed)
-            return f"Round {number}: {n} sentence{'s' * (n != 1)} above C {mean:.3f} removed, {repass.composite:.3f}"
+            n = quantity(len(removed), "sentence")
+            return f"Round {number}: {n} above C {mean:.3f} removed, {repass.composite:.3f}"
         case ObligationsInserted(number, obligations, _, repass):
             covered = sum(obligation.covered for obligation in obligations)
-            return f"Round {number}: {covered} of {len(obligations)} missing obligations in, {repass.composite:.3f}"
+            n = quantity(len(obligations), "missing obligation")
+            return f"Round {number}: {covered} of {n} in, {repass.composite:.3f}"
         case SubQuestionsAsked(asked, by):
             if not asked:
                 return event.note or f"No sub-question, by {by}"
             return "\n".join(f"Sub-question {one.number}: {one.text} ({one.reason})" for one in asked)
         case EvidenceFound(number, hits, kept):
-            return f"Sub-question {number}: found {len(hits)} passages, kept {len(kept)}"
+            return f"Sub-question {number}: found {quantity(len(hits), 'passage')}, kept {len(kept)}"
         case SubQuestionAnswered(number, text, cited):
             whose = f"Sub-question {number}" if number else "The question by itself"
             if event.is_refusal or not text:
                 return f"{whose}: no answer in its evidence"
-            return f"{whose}: answered from {len(cited)} passage{'s' * (len(cited) != 1)}"
+            return f"{whose}: answered from {quantity(len(cited), 'passage')}"
         case PassagesAdded(ids):
-            n = len(ids)
-            return f"Kept {n} passage{'s' * (n != 1)} beyond the filter, for sentences of the answer"
+            return f"Kept {quantity(len(ids), 'passage')} beyond the filter, for sentences of the answer"
         case BestSoFar(_, step, repass):
             return f"Best so far: {step}" + (f", RePASs {repass.composite:.3f}" if repass else "")

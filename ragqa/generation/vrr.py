@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ragqa.errors import GenerationError, ScoringError
 from ragqa.generation.answers import budget_note, empty_answer, failure_note, nothing_kept
-from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
-from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.calls import Call, CallResult, Calls, ModelGenerator, tokens_in
 from ragqa.generation.prompts import Prompt, build_prompt, load_prompt, obligations_only
 from ragqa.generation.refinement import Refinement, Version, Versions, WritingTask
 from ragqa.plugins.protocols import Verifier
@@ -19,7 +18,7 @@ from ragqa.types import Answer, Passage, Question
 from ragqa.types.events.generation import CallsPlanned, CandidateScored, CandidateWritten, GenerationEvent, Working
 
 
-class VrrGenerator:
+class VrrGenerator(ModelGenerator):
     """Writes candidates over the obligations, scores them, and refines the best. May be shared by threads."""
 
     name = "VRR, verified and refined with RePASs"
@@ -28,19 +27,10 @@ class VrrGenerator:
         self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
     ) -> None:
         """Sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
-        self._config = config
         self._verifier = verifier
         self._prompt = load_prompt("obligations", prompts)
         self._insert_prompt = load_prompt("insert", prompts)
-        self._client = ChatClient(config, api_key)
-
-    @property
-    def model(self) -> str:
-        return self._client.model
-
-    def close(self) -> None:
-        """Closes the open connections; the generator cannot be used afterwards."""
-        self._client.close()
+        super().__init__(config, api_key)
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
         """Yields every candidate and its score, every step of every round, and the best version whenever it changes.
@@ -56,16 +46,16 @@ class VrrGenerator:
         obligations = self._verifier.obligations(passages)
         prompt = build_prompt(question, obligations_only(passages, obligations), self._prompt)
         yield self._plan(prompt, sum(len(found) for found in obligations))
-        calls = Calls(self._client, self._config)
+        calls = Calls(self.client, self.config)
         versions = Versions(self._verifier, passages, calls)
-        task = WritingTask(question, passages, self._config, self._verifier, calls, versions, self, self._insert_prompt)
+        task = WritingTask(question, passages, self.config, self._verifier, calls, versions, self, self._insert_prompt)
         verification = _Verification(task, prompt)
         refinement: Refinement | None = None
         trouble: GenerationError | ScoringError | None = None
         try:
             yield from verification.events()
             trouble = verification.trouble
-            if verification.candidates and not (trouble or verification.is_refused) and self._config.rounds:
+            if verification.candidates and not (trouble or verification.is_refused) and self.config.rounds:
                 refinement = Refinement(task, verification.candidates, verification.chosen)
                 yield from refinement.events()
                 trouble = refinement.trouble
@@ -74,7 +64,7 @@ class VrrGenerator:
         return self._finished(verification, refinement, task, trouble)
 
     def _plan(self, prompt: Prompt, n_obligations: int) -> CallsPlanned:
-        config = self._config
+        config = self.config
         candidates = min(config.candidates, config.max_calls)
         rounds = min(config.rounds, config.max_calls - candidates)
         asked = tokens_in(prompt.n_chars)  # a correction also carries the missing obligations and the answer
@@ -117,7 +107,7 @@ class VrrGenerator:
             notes.append(failure_note(trouble))
         elif is_short:
             reason = "budget"
-            notes.append(budget_note(self._config.max_calls))
+            notes.append(budget_note(self.config.max_calls))
         notes.append(best.answer.note)
         return replace(best.answer, usage=calls.usage, finish_reason=reason, note=" ".join(filter(None, notes)))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ragqa.errors import IndexingError, IndexMismatchError
-from ragqa.index.folders import exclusive, index_names, locate, remove, was_stopped
+from ragqa.index.folders import exclusive, index_names, locate, remove, stopped
 from ragqa.index.manifest import (
     BM25,
     CONTEXT,
@@ -23,6 +23,7 @@ from ragqa.index.manifest import (
     ORDER,
     PASSAGES,
     REFERENCES,
+    STARTED,
     Manifest,
     file_problems,
     read_manifest,
@@ -210,12 +211,17 @@ def delete_index(name: str, indexes: Path) -> None:
 
     Raises ConfigError, IndexNotFoundError, IndexLockedError, IndexingError.
     """
-    if not was_stopped(name, indexes):
+    if not stopped(name, indexes):
         indexes = locate(name, indexes).parent
     engine = None
     with suppress(IndexingError):
         engine = index_info(name, indexes).engine
     with exclusive(name, indexes):
+        for folder in stopped(name, indexes):
+            if (folder / STARTED).exists():
+                from ragqa.index.engine import drop_started
+
+                drop_started(folder)
         try:
             remove(name, indexes)
         except OSError as error:

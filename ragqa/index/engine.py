@@ -36,6 +36,7 @@ from ragqa.index.manifest import (
     HIDDEN,
     LEFT_OUT,
     ROWS,
+    STARTED,
     CorpusEngine,
     Manifest,
     describe_files,
@@ -56,7 +57,6 @@ from ragqa.retrieval.ranking import index_files as checked
 from ragqa.settings.indexing import IndexingConfig
 
 KIND: Final = "milvus"
-STARTED: Final = "engine.json"  # in a building folder: the collection that is being written
 MOST_NEW: Final = 0.5  # above this share of new passages, a new collection is written
 MOST_DRIFT: Final = 1.05  # above this change of the average passage length, too: see `ragqa.retrieval.milvus.bm25`
 
@@ -140,6 +140,12 @@ def drop(engine: CorpusEngine) -> None:
         Milvus(engine.uri, engine.collection).drop()
 
 
+def drop_started(folder: Path) -> None:
+    """Removes the collection that a stopped build in this folder was writing, if any."""
+    with suppress(OSError, ValueError, LookupError):
+        drop(CorpusEngine(**json.loads((folder / STARTED).read_bytes())))
+
+
 # Planning -----------------------------------------------------------------------------------------------------------
 
 
@@ -203,8 +209,7 @@ def _said(manifest: Manifest) -> Manifest:
 def _anew(corpus: _Corpus, uri: str) -> _Plan:
     """A plan that writes a new collection; the collection of a stopped build is removed."""
     manifest, started = corpus.manifest, corpus.journal.folder / STARTED
-    with suppress(OSError, ValueError, LookupError):
-        drop(CorpusEngine(**json.loads(started.read_bytes())))
+    drop_started(corpus.journal.folder)
     name = f"ragqa_{manifest.name.replace('-', '_')}_{secrets.token_hex(4)}"
     engine = CorpusEngine(KIND, uri, name, 1, manifest.n_passages)
     told = {"kind": KIND, "uri": uri, "collection": name, "generation": 1, "next_row": manifest.n_passages}

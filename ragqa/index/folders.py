@@ -158,10 +158,11 @@ def remove(name: str, indexes: Path) -> None:
     flush(indexes)
 
 
-def was_stopped(name: str, indexes: Path) -> bool:
-    """Whether a stopped build of this index can be resumed. Raises ConfigError."""
+def stopped(name: str, indexes: Path) -> list[Path]:
+    """The folders of stopped builds of this index that can be resumed. Raises ConfigError."""
     check_name(name)
-    return indexes.is_dir() and any((path / JOURNAL).is_file() for path in _of_process("building", name, indexes))
+    found = _of_process("building", name, indexes) if indexes.is_dir() else []
+    return [path for path in found if (path / JOURNAL).is_file()]
 
 
 def _clear_up(name: str, indexes: Path) -> None:

@@ -60,6 +60,7 @@ BM25_FILES: Final = (
 ROWS: Final = "passages.rows.npy"
 DIGESTS: Final = "passages.digests.npy"
 LEFT_OUT: Final = "passages.left_out.npy"
+STARTED: Final = "engine.json"  # in a building folder: the collection that is being written in an engine
 ENGINE_FILES: Final = (*PASSAGE_FILES[2:], ROWS, DIGESTS, LEFT_OUT)
 ENGINE_BM25_FILES: Final = (*BM25_FILES[2:], "numbers.npy", "idf0.npy", "lengths.npy", "words.json")
 FURTHER_FILES: Final = {
@@ -183,12 +184,18 @@ def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
     """The command that rebuilds a damaged index; ``manifest`` adds the options that the index was built with."""
     if manifest is None:
         return f"rebuild it with `ragqa index build {name} --source PATH`"
-    standard = IndexingConfig()
-    analyser = str(manifest.analyser).partition(":")[0]
+    from ragqa.corpus.documents import DOCUMENT_FORMATS  # not needed to read an index
+
+    standard, engine = IndexingConfig(), manifest.engine
+    analyser, chunk = str(manifest.analyser).partition(":")[0], manifest.chunk_max_tokens
+    is_one_kind = manifest.format in {*DOCUMENT_FORMATS} - {"documents"}  # such as pdf, which is never detected
     options = [
+        f"--format {manifest.format}" if is_one_kind else "",
         f"--encoder {shlex.quote(manifest.encoder)}" if manifest.encoder != standard.encoder else "",
         f"--analyser {analyser}" if manifest.analyser != analyser_named("", manifest.format) else "",
         f"--vectors {shlex.quote(manifest.vectors)}" if manifest.vectors not in {standard.vectors, ""} else "",
+        f"--chunk-max-tokens {chunk}" if chunk != standard.chunk_max_tokens else "",
+        f"--engine {engine.kind} --uri {shlex.quote(engine.uri)}" if engine else "",
         *(f"--also {shlex.quote(ranking.option)}" for ranking in manifest.rankings),
     ]
     command = " ".join(["ragqa index build", name, "--source PATH", *filter(None, options)])

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError, RecordError
 from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL, Journal, digest
@@ -18,7 +19,7 @@ from ragqa.library.document import document_at, documents_of
 from ragqa.library.register_store import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
-from ragqa.records.words import cut, quantity
+from ragqa.records.words import cut
 from ragqa.settings.paths import Paths
 
 DOCUMENT, ROW, GAPS, RECORD = "document", "row", "gaps", "record"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from ragqa.english.words import quantity
 from ragqa.library.gap_rows import LABELS, MEASURED, GapRun, Label
 from ragqa.library.gap_sheets import evidence
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
-from ragqa.records.words import quantity
 
 MOST: Final = 500  # rows of each label, and statements; the sheet has all of them
 _OPEN: Final[tuple[Label, ...]] = ("conflicts", "partly", "not found")

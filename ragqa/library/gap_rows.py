@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, get_args
 
+from ragqa.english.words import quantity
 from ragqa.library.register import Obligation
-from ragqa.records.words import quantity
 
 Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
 LABELS: Final[tuple[Label, ...]] = get_args(Label)  # a row takes the first of these that a policy has

@@ -148,7 +148,8 @@ class LibraryJob(BackgroundJob):
                 if not self.stopped.is_set():
                     self.view = replace(self.view, messages=(*self.view.messages, f"{one.name}: {error}"))
             done += one.size
-        self._show("Done", total, total)
+        if self.view.kind == "read" and not self.stopped.is_set():
+            self._show("Done", total, total)
 
     def _index(self) -> None:
         indexes, load_further = self._jobs.indexes, self._jobs.load_further

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.files import append_json_lines, locked, write_whole
 from ragqa.library.register import Obligation, Parts, RowChange, compared, register
 from ragqa.types import Passage, Span
@@ -22,7 +23,6 @@ from ragqa.types.scores import Strength
 NOT_APPLICABLE: Final = "not applicable"
 STATUSES: Final = ("open", "in progress", "done", NOT_APPLICABLE)
 _PATIENCE: Final = 3.0  # seconds to wait for another process's change
-_MOST_OPENED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Register:
         return compared(before, self.rows)
 
 
-_OPENED: Final[dict[Path, tuple[tuple[int, int, int], Register]]] = {}  # registers that this process used last
+_OPENED: Final[RecentResults[Path, tuple[tuple[int, int, int], Register]]] = RecentResults(4)  # used last
 
 
 def renewed(before: Register, rows: Sequence[Obligation], corpus: str = "") -> tuple[Register, tuple[RowChange, ...]]:
@@ -136,7 +136,7 @@ def change(path: Path, how: Callable[[Register], Register]) -> Register:
                 append_json_lines(path, ({"id": name, "handling": asdict(after.handling(name))} for name in edited))
         else:
             save(path, after)
-        _OPENED[path] = _stamp(path), after
+        _OPENED.remember({path: (_stamp(path), after)})
     return after
 
 
@@ -177,15 +177,15 @@ def load(path: Path) -> Register:
         stamp = _stamp(path)
     except OSError:
         return Register()
-    if path not in _OPENED or _OPENED[path][0] != stamp:
+    held = _OPENED.known([path]).get(path)
+    if held is None or held[0] != stamp:
         try:
-            _OPENED[path] = stamp, _read(path.read_text(encoding="utf-8"))
+            held = stamp, _read(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             msg = f"{path} cannot be read as a register ({error}); restore it from a backup, or delete it to begin anew"
             raise CorpusError(msg) from error
-        while len(_OPENED) > _MOST_OPENED:
-            _OPENED.pop(next(iter(_OPENED)), None)
-    return _OPENED[path][1]
+        _OPENED.remember({path: held})
+    return held[1]
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

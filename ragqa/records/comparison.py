@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from ragqa.english.words import quantity
 from ragqa.records.differences import Difference, differences
 from ragqa.records.view import Shown, View, shown
 from ragqa.scoring.repass.explanation import counted, verdict_by_index
@@ -229,7 +230,7 @@ def _words(passages: Sequence[PassageRow], sentences: Sequence[SentenceRow], sco
     kept = Counter((row.kept_a, row.kept_b) for row in passages)
     in_both, only_a, only_b = kept[True, True], kept[True, False], kept[False, True]
     found = [
-        f"Both keep the same {_counted(in_both, 'passage')}."
+        f"Both keep the same {quantity(in_both, 'passage')}."
         if not only_a and not only_b
         else f"{in_both} of the kept passages in both, {only_a} only in A, {only_b} only in B."
     ]
@@ -242,7 +243,7 @@ def _words(passages: Sequence[PassageRow], sentences: Sequence[SentenceRow], sco
         row for row in judged if row.a and row.b and (row.a.verdict, row.a.quoted) != (row.b.verdict, row.b.quoted)
     ]
     if turned:
-        found.append(f"{_counted(len(turned), 'sentence')} in both with another verdict.")
+        found.append(f"{quantity(len(turned), 'sentence')} in both with another verdict.")
     repass = scores[0]
     if repass.change is not None and repass.a is not None and repass.b is not None:
         if abs(repass.change) < 0.0005:
@@ -254,7 +255,3 @@ def _words(passages: Sequence[PassageRow], sentences: Sequence[SentenceRow], sco
                 f"({most.change or 0.0:+.3f}).".replace("-", "−")
             )
     return found
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")

@@ -61,7 +61,7 @@ def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None
             rule = passages[int(named[1]) - 1]
             premise = premise if rule.passage_id == premise.passage_id else None
         sentences.append(Finding("sentence", index, sentence.text, known.get(index), reason, rule, premise, note))
-    if not view.scored or weak_match(view.rankings) is not None:
+    if not view.scored or weak_match(view) is not None:
         return tuple(sentences)
     near = {one.rule.passage_id for one in sentences if one.rule}
     covers, duties = {one.index: one for one in found.obligation_verdicts}, []

@@ -254,7 +254,7 @@ def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Blo
             for one in duties
         )
         yield Grid(("Duty", "Verdict", "Rule", "Reason"), tuple(rows), (43, 14, 18, 25))
-    elif not view.scored or weak_match(view.rankings) is not None:
+    elif not view.scored or weak_match(view) is not None:
         yield Paragraph("Not checked: the corpus may not cover this subject." if view.scored else "Not scored.")
     else:
         yield Paragraph("None of the duties in the kept passages." if found.obligations else "The passages hold none.")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -129,10 +129,10 @@ def _opened(file: Path, head: str) -> _Sheet:
 def _place_of(sheet: _Sheet, head: str, name: str) -> tuple[int, int]:
     """(row, column) of the cell with this head, from 1. Raises QuestionError."""
     rows = range(1, min(sheet.n_rows, HEAD_ROWS) + 1)
-    columns, wanted = range(1, sheet.n_columns + 1), head.strip().casefold()
+    columns = range(1, sheet.n_columns + 1)
     for row in rows:
         for column in columns:
-            if sheet.text(row, column).strip().rstrip(":").casefold() == wanted:
+            if _is_head(sheet.text(row, column), head):
                 return row, column
     first = next((heads for row in rows if (heads := [sheet.text(row, c) for c in columns if sheet.text(row, c)])), [])
     found = ", ".join(repr(one[:30]) for one in first[:10]) or "nothing"
@@ -140,19 +140,31 @@ def _place_of(sheet: _Sheet, head: str, name: str) -> tuple[int, int]:
     raise QuestionError(msg)
 
 
+def _is_head(text: str, head: str) -> bool:
+    return text.strip().rstrip(":").casefold() == head.strip().casefold()
+
+
 class _Csv:
-    """A CSV file, written in UTF-8 with the delimiter and byte order mark that it was read with.
+    """A CSV file, written in UTF-8 with the byte order mark that it was read with and the delimiter beside the head.
 
     Rows and columns are counted from 1; a missing cell is "". Added cells are escaped so that none is a formula.
     """
 
-    def __init__(self, file: Path, _: str) -> None:
+    def __init__(self, file: Path, head: str) -> None:
         data = file.read_bytes()
         text = decoded(data)
         self._encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
-        first = text.split("\n", 1)[0]
-        self._delimiter = max(",;\t", key=first.count)
-        self._rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter))
+
+        def read(delimiter: str) -> Iterator[list[str]]:
+            return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+        def fits(delimiter: str) -> tuple[bool, int]:
+            first = list(islice(read(delimiter), HEAD_ROWS))
+            heads = [row for row in first if any(_is_head(one, head) for one in row)]
+            return bool(heads), len((heads or first or [[]])[0])
+
+        self._delimiter = max(",;\t", key=fits)
+        self._rows = list(read(self._delimiter))
         self.n_rows, self.n_columns = len(self._rows), max(map(len, self._rows), default=0)
 
     def value(self, row: int, column: int) -> Value:

@@ -7,11 +7,11 @@ crash at any moment loses at most the step it interrupted. Its body is stamped w
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from ragqa.errors import RecordError
@@ -34,7 +34,6 @@ _NOTE: Final = "COALESCE((SELECT note FROM remarks WHERE remarks.record_id = rec
 _HERE: Final = "record_id NOT IN (SELECT record_id FROM remarks WHERE gone_at <> '')"
 _REMARK: Final = "INSERT INTO remarks VALUES (?,?,?) ON CONFLICT (record_id) DO UPDATE SET"
 UNDO_DAYS: Final = 1  # for which a discarded record can be restored
-_WILD, _TAKEN = r"([%_!])", r"!\1"  # the wildcards of LIKE, and their escaped form
 _STAMP: Final = 7  # the position of sha256 in a row of `_COLUMNS`, sha256, body
 
 
@@ -140,16 +139,20 @@ class RecordStore(Database):
         They match the filters: all ``words`` in question or note, this ``index``, and created ``since`` (ISO 8601).
         """
         shown, values = self._condition()
-        likes = [f"%{re.sub(_WILD, _TAKEN, word)}%" for word in words.casefold().split()]
-        said = [(f" AND LOWER(question || ' ' || {_NOTE}) LIKE ? ESCAPE '!'", like) for like in likes]
-        said += [(" AND index_name = ?", index)] * bool(index) + [(" AND created_at >= ?", since)] * bool(since)
+        said = [(" AND index_name = ?", index)] * bool(index) + [(" AND created_at >= ?", since)] * bool(since)
         wanted = "".join(condition for condition, _ in said)
+        sought = words.casefold().split()  # not by the engines, whose LOWER knows the letters of ASCII alone
+        part = "" if sought else " LIMIT ? OFFSET ?"
         rows = self._rows(
             f"SELECT {_COLUMNS}, {_NOTE} FROM records WHERE {shown}{wanted} "  # noqa: S608 - conditions and marks only
-            "ORDER BY created_at DESC, record_id DESC LIMIT ? OFFSET ?",
-            (*values, *(value for _, value in said), limit, after),
+            f"ORDER BY created_at DESC, record_id DESC{part}",
+            (*values, *(value for _, value in said), *((limit, after) if part else ())),
         )
-        return tuple(RecordSummary(*row) for row in rows)
+        found: Iterator[RecordSummary] = (RecordSummary(*row) for row in rows)
+        if sought:
+            texts = ((one, f"{one.question} {one.note}".casefold()) for one in found)
+            found = islice((one for one, text in texts if all(word in text for word in sought)), after, after + limit)
+        return tuple(found)
 
     def sealed(self, record_ids: Sequence[str]) -> dict[str, SealedRecord]:
         """Summaries of those of these records that the reader may see, by id, without opening them."""
@@ -183,9 +186,9 @@ class RecordStore(Database):
             for texts in [(*said, note)]
         }
 
-    def check(self, record_id: str) -> None:
-        """Raises RecordError where `load` would find no record with this id."""
-        self._row(record_id, "1")
+    def check(self, record_id: str) -> str:
+        """The sha256 of the record's body. Raises RecordError where `load` would find no record with this id."""
+        return str(self._row(record_id, "sha256")[0])
 
     def shared_with(self, record_id: str) -> tuple[str, ...] | None:
         """The names that the record is shared with; None where it is not the reader's own."""

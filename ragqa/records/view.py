@@ -6,7 +6,7 @@ come twice: first provisional ones from the most similar pairs alone, then the f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records.record import AnswerRecord
 from ragqa.scoring.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
-from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, RerankingConfig
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, IndexingConfig, RerankingConfig
 from ragqa.types import Answer, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar, Token, TraceEvent, Working
 from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
@@ -60,6 +60,7 @@ class View:
     config: Config
     phase: str = "Starting"
     rankings: tuple[Ranking, ...] = ()
+    encoder: str = ""  # the name of that of the dense ranking
     reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
     selection: Selection | None = None  # what the answer was written from
     text: str = ""  # the raw answer so far
@@ -91,9 +92,9 @@ class View:
 def advance(view: View, event: Event) -> View:
     """The view after this event."""
     match event:
-        case Retrieved(rankings):
+        case Retrieved(rankings, encoder):
             counts = " + ".join(str(len(ranking.hits)) for ranking in rankings)
-            return replace(view, rankings=rankings, phase=f"Retrieved {counts} passages")
+            return replace(view, rankings=rankings, encoder=encoder, phase=f"Retrieved {counts} passages")
         case Fused(ranking):
             return replace(view, phase=f"Fused into {len(ranking.hits)} candidates")
         case Reranked(ranking):
@@ -156,6 +157,7 @@ def from_record(record: AnswerRecord) -> View:
         record.question,
         config,
         rankings=record.ranked,
+        encoder=record.models["encoder"].name,
         reranker_scores=dict(record.reranker_scores),
         trace=with_passages(record.trace, by_id),
     )
@@ -244,10 +246,14 @@ def _was_read_by(view: View, reranking: RerankingConfig) -> bool:
     return bool(view.reranker_scores) and reranking.model == view.config.reranking.model
 
 
-def weak_match(rankings: Sequence[Ranking]) -> float | None:
-    """The best cosine of the dense ranking if it is too low for a question that the corpus answers, else None."""
-    best = [ranking.hits[0].score for ranking in rankings if ranking.retriever == "dense" and ranking.hits]
-    return best[0] if best and best[0] < WEAK_COSINE else None
+def weak_match(view: View) -> float | None:
+    """The best cosine of the dense ranking if it is too low for a question that the corpus answers, else None.
+
+    It is None with another encoder than the bundled one, because nobody measured where its cosines lie.
+    """
+    is_known = view.encoder == IndexingConfig().encoder
+    best = [one.hits[0].score for one in view.rankings if one.retriever == "dense" and one.hits]
+    return best[0] if is_known and best and best[0] < WEAK_COSINE else None
 
 
 def provisional(view: View) -> RePASs | None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from ragqa.corpus.documents.places import place_words
 from ragqa.corpus.documents.titles import short_title
+from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
@@ -29,11 +30,6 @@ _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|
 def cut(text: str, most: int) -> str:
     """The text, cut after a word to at most ``most`` characters and an ellipsis."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
-
-
-def quantity(count: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` is an irregular plural."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def short_name(passage: Passage) -> str:
@@ -118,7 +114,7 @@ def trust_facts(view: View, found: Shown) -> tuple[str, ...]:
     facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
     if found.sentences and not found.verdicts:
         facts.insert(0, "raw verdicts")
-    if found.obligations and not view.answer.is_refusal and weak_match(view.rankings) is None:
+    if found.obligations and not view.answer.is_refusal and weak_match(view) is None:
         n_left = len(found.uncovered)
         facts.append(f"{quantity(n_left, 'duty', 'duties')} left out" if n_left else "no duty left out")
     return tuple(facts)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -84,6 +85,16 @@ def gate() -> Gate:
     if not is_guarded():
         return Gate()
     return gate_of(_claims())
+
+
+@contextmanager
+def doing(act: Act, corpus: str = "", **about: object) -> Iterator[None]:
+    """`Gate.doing` for a callback: a failure is told in a toast, because Streamlit would show its traceback."""
+    try:
+        with gate().doing(act, corpus, **about):
+            yield
+    except RagqaError as error:
+        st.toast(escape(str(error)))
 
 
 def gate_of(claims: dict[str, Any]) -> Gate:

@@ -90,6 +90,16 @@ def test_a_language_model_rewrites_and_the_thread_is_data():
 
 
 @pytest.mark.long
+def test_a_language_models_rewriting_has_no_note_of_the_rules():
+    thread = [Turn("How soon must a firm acknowledge a complaint?", "Within seven days.")]
+    asked = "And if besides it's late?"
+    assert rewrite(asked, thread).note.startswith("Read together")
+    with OpenAIServer(answer("How soon must a firm acknowledge a late complaint?")) as server:
+        found = rewrite(asked, thread, config_of(server))
+    assert (found.by, found.note, found.context) == ("test", "", "")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("behaviour", "why"),
     [

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ragqa.errors import ConfigError
+from ragqa.generation import second_opinion
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.second_opinion import SecondOpinions, reading_of
 from ragqa.pipeline import _second
@@ -100,6 +101,18 @@ def test_every_sentence_but_quotations_where_the_analyst_wants_it(scored):
     (first, second), _, _ = asked(sure, answer(says()), of_all=True)
     assert first.second.verdict is Verdict.SUPPORTED
     assert second.second is None
+
+
+def test_a_sentence_beyond_those_that_are_asked_about_says_so(scored, monkeypatch):
+    monkeypatch.setattr(second_opinion, "MOST", 1)
+    first = replace(scored.paper.verdicts[0], unsure=True)
+    unsure = replace(scored, paper=replace(scored.paper, verdicts=(first, replace(first, index=1))))
+    (asked_first, left), again, server = asked(unsure, answer(says()))
+    assert asked_first.second.verdict is Verdict.SUPPORTED
+    assert (left.verdict, left.unsure, left.second.verdict) == (first.verdict, True, None)
+    assert left.second.reason == "Not asked: 2 sentences are to be asked about, and at most 1 of an answer are."
+    assert len([one for one in server.requests if one.body]) == 1
+    assert again == (asked_first, left)
 
 
 def test_without_a_language_model_the_setting_is_an_error(monkeypatch):

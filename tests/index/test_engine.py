@@ -1,6 +1,8 @@
 """An index whose corpus is in Milvus: the same answers as from its folder, and what a server that goes away leaves."""
 
+import json
 import shutil
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 import ragqa.retrieval.milvus.client
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
 from ragqa.index import build_events, delete_index, open_index, verify_index
-from ragqa.index.manifest import PASSAGES
+from ragqa.index.folders import JOURNAL
+from ragqa.index.manifest import PASSAGES, STARTED
 from ragqa.library import parse_cache
 from ragqa.library.collection import make_collection
 from ragqa.library.transfer import delete, deleted, erase
@@ -105,6 +108,26 @@ def test_it_finds_and_shows_what_the_folder_does(milvus, build, indexes, tmp_pat
     assert verify_index("demo", indexes) == manifest
     delete_index("demo", indexes)
     assert not index.passages.milvus.exists()
+
+
+def test_what_a_killed_build_had_written_is_deleted_with_the_index(milvus, build, indexes):
+    engine = soon(milvus, partial(build, milvus.uri)).engine
+    killed = indexes / ".building-demo-1"
+    killed.mkdir()
+    (killed / JOURNAL).write_text("{}")
+    (killed / STARTED).write_text(json.dumps(asdict(engine) | {"collection": "ragqa_killed"}))
+    Milvus(milvus.uri, "ragqa_killed").create(8, "Flat", ("bm25",))
+    delete_index("demo", indexes)
+    assert not {engine.collection, "ragqa_killed"} & set(collections(milvus))
+
+
+def test_a_collection_that_cannot_be_deleted_is_named(milvus, build, indexes, caplog):
+    engine = soon(milvus, partial(build, milvus.uri)).engine
+    milvus.kill()
+    delete_index("demo", indexes)
+    milvus.start()
+    assert engine.collection in caplog.text
+    soon(milvus, Milvus(engine.uri, engine.collection).drop)
 
 
 def change(step, source):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index import open_index, passage_arrays
 from ragqa.index.passage_arrays import measure
@@ -470,6 +470,26 @@ def test_one_job_a_corpus(tmp_path, reader, files):
     wait.set()
     assert job.wait(60).stopped
     assert jobs.start(collection, "index", FakeEncoder).wait(60).phase == "Done"
+
+
+@pytest.mark.parametrize("kind", ["read", "both"])
+def test_a_job_that_is_stopped_at_its_last_file_is_not_done(tmp_path, reader, files, monkeypatch, kind):
+    collection = make_collection("ferries", tmp_path / "library")
+    take(collection, "note.md", io.BytesIO((files / "note.md").read_bytes()), reader)
+    reads, stopped = threading.Event(), threading.Event()
+
+    def read(*_):
+        reads.set()
+        stopped.wait(60)
+        raise UnreadableError("the reader was closed")
+
+    monkeypatch.setattr(parse_cache, "read", read)
+    job = Jobs(tmp_path / "indexes").start(collection, kind, FakeEncoder)
+    assert reads.wait(60)
+    job.stop()
+    stopped.set()
+    view = job.wait(60)
+    assert (view.phase, view.stopped, view.messages) == ("Stopped", True, ())
 
 
 def test_one_job_at_a_time_which_gives_way_to_questions(tmp_path, reader, files):

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
+from ragqa.library import register_store
 from ragqa.library.edits import read_edits
 from ragqa.library.register import compared, parts_of, register
 from ragqa.library.register_sheets import HEADS, merged, write_sheet
@@ -422,3 +424,28 @@ def test_the_command(tmp_path, monkeypatch, ended):
     with locked(tmp_path / "registers" / "rulebook.lock", AssertionError):
         refused = ended("register", "rulebook", "--json", "--document", "7", code=2)
     assert "is being changed by another ragqa" in " ".join(refused.err.split())
+
+
+def test_many_threads_that_open_registers_do_not_disturb_one_another(tmp_path, monkeypatch):
+    paths = [tmp_path / f"{n}.jsonl" for n in range(5)]
+    for path in paths:
+        register_store.save(path, Register(corpus=path.stem))
+    monkeypatch.setattr(register_store._OPENED, "capacity", 0)  # whatever one thread opens, another throws out
+    failed, stop = [], threading.Event()
+
+    def load(path):
+        while not stop.is_set():
+            try:
+                assert register_store.load(path).corpus == path.stem
+            except Exception as error:
+                failed.append(error)
+                return
+
+    threads = [threading.Thread(target=load, args=(path,)) for path in paths]
+    for thread in threads:
+        thread.start()
+    stop.wait(1)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failed

@@ -52,6 +52,16 @@ def test_the_questions_are_below_their_head_and_a_row_without_one_is_none(file, 
         Questionnaire(file, tmp_path / f"out{file.suffix}", "What")
 
 
+@pytest.mark.parametrize("first", ["Due diligence", "Due diligence, 2026, for banks", "sep=;"])
+def test_the_delimiter_is_that_of_the_head_also_below_a_title(tmp_path, first):
+    file, out = tmp_path / "q.csv", tmp_path / "out.csv"
+    file.write_text(f"{first}\nNo.;Question;Owner\n1;Who pays, and when?;a, b\n", encoding="utf-8")
+    sheet = Questionnaire(file, out)
+    assert list(sheet.questions.values()) == ["Who pays, and when?"]
+    sheet.put(3, ANSWERED)
+    assert out.read_text(encoding="utf-8").splitlines()[2].startswith("1;Who pays, and when?;a, b;Answered;")
+
+
 def test_answers_stand_beside_and_the_rest_stays(file, tmp_path):
     out = tmp_path / f"out{file.suffix}"
     sheet = Questionnaire(file, out)

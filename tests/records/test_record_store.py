@@ -74,6 +74,16 @@ def test_everybody_sees_their_own_and_what_is_shared_with_them(store, record):
     assert (ids(ann), ids(bob)) == (["r001"], ["r002"])
 
 
+def test_words_are_found_in_question_or_note_in_any_case_and_any_alphabet(store, record):
+    for one in numbered(record, 1, 2, 3):
+        store.save(replace(one, question=Question(f"Wer darf in ÄGYPTEN {one.record_id}?")))
+    store.set_note("r002", "Für ΣΟΦΙΑ, 100 %")
+    assert [one.record_id for one in store.list(words="ägypten DARF")] == ["r003", "r002", "r001"]
+    assert [one.record_id for one in store.list(1, after=1, words="ägypten")] == ["r002"]
+    assert [one.record_id for one in store.list(words="σοφια 100 wer")] == ["r002"]
+    assert store.list(words="1%0") == store.list(words="r_0") == ()
+
+
 def test_a_record_is_discarded_by_its_author_had_back_for_a_day_and_then_deleted(store, record, monkeypatch):
     ann, bob = store.seen_by(reader("ann")), store.seen_by(reader("bob"))
     for one in numbered(record, 1, 2):

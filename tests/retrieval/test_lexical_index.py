@@ -1,15 +1,17 @@
 """An index without vectors: built, opened, asked; what needs vectors says so."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
 from ragqa.cli import app
+from ragqa.english.words import analyser_named
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.index import build_index, index_info, open_index, verify_index
-from ragqa.index.manifest import DENSE, rebuild_hint
+from ragqa.index.manifest import DENSE, CorpusEngine, rebuild_hint
 from ragqa.pipeline import assemble
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.ranking import also_option, fitting_fusion, missing_rankings
@@ -45,6 +47,12 @@ class TestIndex:
         assert rebuild_hint("rules", manifest).startswith(
             "rebuild it with `ragqa index build rules --source PATH --encoder none`"
         )
+
+    def test_the_command_that_rebuilds_it_has_the_options_it_was_built_with(self, built):
+        engine = CorpusEngine("milvus", "http://localhost:19530", "ragqa_rules_1", 1, 9)
+        manifest = replace(verify_index("rules", built), format="pdf", chunk_max_tokens=64, engine=engine)
+        wanted = "--format pdf --encoder none --chunk-max-tokens 64 --engine milvus --uri http://localhost:19530`"
+        assert wanted in rebuild_hint("rules", replace(manifest, analyser=analyser_named("", "pdf")))
 
     def test_it_ranks_by_words(self, built):
         index = open_index("rules", built)

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
+from ragqa.conversation import Turn
 from ragqa.errors import GenerationError
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
-from ragqa.server.access.gate import Gate
-from ragqa.server.access.policy import Act, Policy, Role
+from ragqa.server.access.gate import Gate, RateLimit
+from ragqa.server.access.policy import Act, Person, Policy, Role
+from ragqa.server.api.chat import thread_of
 from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
@@ -91,6 +93,14 @@ def test_a_chat_is_a_thread(client, backend):
     assert "the question last" in last.json()["detail"]
 
 
+@pytest.mark.parametrize("line", ["Not scored: nothing is answered.", "Sentences: 1 supported. RePASs 0.61."])
+def test_our_own_lines_below_an_answer_are_no_part_of_it(line):
+    asked = "Does this hold?\n\nSources:\nthe rulebook"
+    said = [("user", asked), ("assistant", f"A firm must act.\n\n{line}"), ("user", "And when?")]
+    assert thread_of(said) == ("And when?", (Turn(asked, "A firm must act."),))
+    assert thread_of([("user", asked)]) == (asked, ())
+
+
 def test_an_answer_is_the_record_and_the_stream_its_events(client, backend, tmp_path):
     record = client.post("/v1/ask", json={"question": "Who must act?", "corpus": "rulebook"}).json()
     assert record == json.loads(RecordStore(tmp_path / "records.sqlite3").load(record["record_id"]).to_json())
@@ -109,6 +119,20 @@ def test_the_same_idempotency_key_gives_the_same_record(client):
         client.post("/v1/ask", json=body, headers={"Idempotency-Key": key}).json()["record_id"] for key in "aab"
     )
     assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("ask", {"question": "Who must sleep?", "corpus": "rulebook"}),
+        ("check", {"text": "A firm must act.", "question": "Who must act?", "corpus": "rulebook"}),
+    ],
+)
+def test_an_idempotency_key_is_refused_with_another_body(client, path, body):
+    key = {"Idempotency-Key": "a"}
+    client.post("/v1/ask", json={"question": "Who must act?", "corpus": "rulebook"}, headers=key)
+    refused = client.post(f"/v1/{path}", json=body, headers=key)
+    assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (422, True)
 
 
 def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
@@ -205,6 +229,21 @@ def test_a_failure_is_told_before_a_stream_and_in_it(tmp_path, monkeypatch):
     assert "the server is down" in streamed[-1][1]["error"]["message"]
     broken.queue.close("The server stops.")
     assert client.post("/v1/ask", json=body | {"stream": True}).status_code == 503
+
+
+SEARCH = {"question": "act", "corpus": "rulebook"}
+SCORE = {"passages": ["A firm must act."], "answer": "A firm must act."}
+
+
+@pytest.mark.parametrize(("path", "body"), [("search", SEARCH), ("score", SCORE)])
+def test_searching_and_scoring_wait_in_the_queue_and_count_as_questions(client, backend, tmp_path, path, body):
+    gate = Gate(Person("ann", Role.ANALYST), Policy(questions_per_hour=2), AuditLog(tmp_path / "audit"), RateLimit())
+    backend.gate = lambda: gate
+    assert client.post(f"/v1/{path}", json=body).status_code == 200
+    assert backend.queue.at_work == 0
+    backend.queue.close("The server stops.")
+    assert client.post(f"/v1/{path}", json=body).status_code == 503
+    assert client.post(f"/v1/{path}", json=body).status_code == 403
 
 
 @pytest.mark.enable_socket

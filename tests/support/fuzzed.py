@@ -447,13 +447,13 @@ def _reply(data: bytes, _folder: Path) -> object:
     asked.server.requests.clear()
     asked.code = (400, 429, 500, 200, 302, 503)[len(data) % 6] if kind == 1 else 200
     asked.body, asked.kind = data[1:], "text/event-stream" if kind in (0, 5) else "application/json"
-    asked.generator._client._is_listed = kind != 2
+    asked.generator.client._is_listed = kind != 2
     if kind == 3:
         return asked.encoder.encode(["a", "b"])
     if kind == 4:
         return asked.reranker.score("Who?", ["a", "b"])
     if kind == 2:
-        return asked.generator._client.models()
+        return asked.generator.client.models()
     pipeline = make_pipeline(generator=asked.generator)
     view = View(Question("Who must act?"), pipeline.config)
     for event in pipeline.run(view.asked):

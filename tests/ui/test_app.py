@@ -12,7 +12,7 @@ from docx import Document
 from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.state.resources as resources
-from ragqa.errors import GenerationError, ModelError, ScoringError
+from ragqa.errors import GenerationError, ModelError, RecordError, ScoringError
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.settings.config import Config
@@ -736,6 +736,31 @@ def test_a_record_is_noted_on_found_by_its_note_deleted_and_had_back(app):
     assert "no record" in records_page(record_id)
     at.button(key="record_undo").click().run()
     assert [one.note for one in app.store.list()] == ["For the board <b>in May</b>."]
+
+
+@pytest.mark.parametrize("key", ["record_keep", "record_delete"])
+def test_a_note_that_cannot_be_kept_is_told_and_the_page_stays(app, monkeypatch, key):
+    record_id = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1].record_id
+    at = AppTest.from_function(_records_script, default_timeout=30)
+    at.query_params["record"] = record_id
+    at.run()
+
+    def fail(*_):
+        raise RecordError("the record server is unreachable")
+
+    monkeypatch.setattr(RecordStore, "set_note", fail)
+    monkeypatch.setattr(RecordStore, "discard", fail)
+    at.button(key=key).click().run()
+    assert not at.exception
+    assert [one.value for one in at.toast] == ["the record server is unreachable"]
+    assert "Who must act?" in words(at)
+
+
+def test_the_json_of_a_record_has_the_note_on_its_sentence(app):
+    record_id = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1].record_id
+    assert '"feedback": []' in resources.record_json(record_id, app.store.place)
+    app.store.comment(record_id, 0, Verdict.UNSUPPORTED, "It says may.")
+    assert "It says may." in resources.record_json(record_id, app.store.place)
 
 
 def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(app):

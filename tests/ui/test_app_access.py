@@ -16,6 +16,7 @@ import ragqa.ui.state.resources as resources
 from ragqa.corpus.documents import Reader
 from ragqa.errors import AccessError
 from ragqa.index import build_index
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.library.collection import make_collection
@@ -113,7 +114,7 @@ def move_to(home, patch):
     models = ragqa.loading.Models(FakeEncoder(), nli, nli, FakeObligations())
     patch.setattr(resources, "_models_of", lambda *some: models)
     patch.setattr(resources, "warm_up", lambda config, paths: None)
-    patch.setattr(gate, "_OPENED", {})  # records have the same ids in every copy
+    patch.setattr(gate, "_OPENED", RecentResults())  # records have the same ids in every copy
 
 
 def settle(home):

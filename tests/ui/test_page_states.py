@@ -10,11 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.pages.dataset as dataset
 import ragqa.ui.state.resources as resources
+from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
-from ragqa.records.words import place, quantity, short_name
+from ragqa.records.words import place, short_name
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.filtering import select
 from ragqa.fusion import fuse
-from ragqa.records.view import WEAK_COSINE, weak_match
+from ragqa.records.view import WEAK_COSINE, View, weak_match
 from ragqa.retrieval.analysis import matched_words
-from ragqa.settings.config import FilteringConfig, FusionConfig
-from ragqa.types import Ranking, ScoredPassage
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, IndexingConfig
+from ragqa.types import Question, Ranking, ScoredPassage
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
 from tests.support.fakes import passage
 from tests.ui.test_render import HOSTILE, Tags, assert_harmless
@@ -120,6 +120,8 @@ def test_neighbours_open_and_are_cut():
 def test_a_weak_best_match_is_told(cosine, expected):
     dense = Ranking.of("dense", [ScoredPassage(passage("a"), cosine)])
     bm25 = replace(dense, retriever="bm25")
-    assert (weak_match((bm25, dense)) is not None) == expected
-    assert weak_match((bm25,)) is None
-    assert weak_match((replace(dense, hits=()),)) is None
+    view = View(Question("Who?"), Config(), rankings=(bm25, dense), encoder=IndexingConfig().encoder)
+    assert (weak_match(view) is not None) == expected
+    assert weak_match(replace(view, rankings=(bm25,))) is None
+    assert weak_match(replace(view, rankings=(replace(dense, hits=()),))) is None
+    assert weak_match(replace(view, encoder="voyage:voyage-law-2")) is None  # whose scale nobody measured

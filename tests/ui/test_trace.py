@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ragqa.generation.loc import LocGenerator
-from ragqa.generation.trace_words import trace_words
+from ragqa.generation.trace_words import plan_words, trace_words
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
@@ -18,8 +18,10 @@ from ragqa.settings.config import Config, ScoringConfig
 from ragqa.types import Answer, Question
 from ragqa.types.events.generation import (
     BestSoFar,
+    CallsPlanned,
     CandidateScored,
     CandidateWritten,
+    EvidenceFound,
     MissingObligation,
     ObligationAnswered,
     ObligationsInserted,
@@ -242,3 +244,13 @@ def test_every_step_has_its_words(store):
 @pytest.mark.long
 def test_tokens_and_traces_do_not_mix(store):
     assert not [event for event in finished(store) if isinstance(event, Token)]
+
+
+def test_one_is_singular():
+    planned = CallsPlanned(1, 1, 100, 50, 9, n_obligations=1)
+    assert plan_words(planned).startswith("1 obligation in the kept passages. It will take 1 call, of a budget of 9")
+    assert "1 to 2 calls" in plan_words(replace(planned, most=2))
+    assert plan_words(replace(planned, n_sub_questions=1)).startswith("At most 1 sub-question.")
+    assert trace_words(EvidenceFound(1, (), ())) == "Sub-question 1: found 0 passages, kept 0"
+    inserted = ObligationsInserted(1, (MissingObligation("Pay.", 0, 0.1, 0.9, True),), "", RePASs(0.5, 0.5, 0.5))
+    assert trace_words(inserted).startswith("Round 1: 1 of 1 missing obligation in")

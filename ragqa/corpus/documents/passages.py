@@ -8,7 +8,7 @@ Every word is in one passage. Text without numbers is chunked like plain text.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.items import Counted, Item, cells_of, counted_paragraphs, table_number, whole_paragraphs
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block, Unit, places_of
-from ragqa.corpus.files import passage_id_of
+from ragqa.corpus.files import passage_id_of, unique
 from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
 
@@ -49,19 +49,12 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
     """The passages of a document in order; if a number repeats, the id of the second passage ends in ``#2``."""
     pieces = [piece for piece in _cut(root, max_tokens) if piece.text]
     names = [piece.number or "text" for piece in pieces]
-    counts: Counter[str] = Counter()
     found = []
-    taken = set(names)
-    for piece, name in zip(pieces, names, strict=True):
-        counts[name] += 1
-        unique = name
-        while counts[name] > 1 and (unique := f"{name}#{counts[name]}") in taken:
-            counts[name] += 1
-        taken.add(unique)
+    for piece, name in zip(pieces, unique(names), strict=True):
         since, until = _in_force(piece.version)
         found.append(
             Passage(
-                passage_id_of(document_id, unique),
+                passage_id_of(document_id, name),
                 document_id,
                 piece.text,
                 title=title,

@@ -6,6 +6,7 @@ from collections.abc import Generator as Stream
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ragqa.english.words import quantity
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.concise import ConciseGenerator
 from ragqa.generation.fanout.merging import RankedSubQuestion, Tree, answered
@@ -22,9 +23,7 @@ SENTENCES = 2  # quoted for each sub-question
 NOTHING_TO_TAKE_APART = (
     "The rules found no parts in this question, and no name to follow in the passages found: it is answered as a whole."
 )
-_NOTHING_CONCLUDED = (
-    "Quoted for {n} sub-question{s}, in their order; without a language model nothing is compared or concluded."
-)
+_NOTHING_CONCLUDED = "Quoted for {n}, in their order; without a language model nothing is compared or concluded."
 
 
 class FanOutGenerator:
@@ -73,7 +72,7 @@ class FanOutGenerator:
             return replace(answer, finish_reason="empty", note=(tree.root or answer).note)
         if not n:
             return replace(answer, note=NOTHING_TO_TAKE_APART)
-        return replace(answer, note=_NOTHING_CONCLUDED.format(n=n, s="s" * (n != 1)))
+        return replace(answer, note=_NOTHING_CONCLUDED.format(n=quantity(n, "sub-question")))
 
 
 def fan_out_generator(

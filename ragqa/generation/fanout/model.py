@@ -15,8 +15,7 @@ from ragqa.generation.fanout.generator import searched_by_rules
 from ragqa.generation.fanout.merging import Node, RankedSubQuestion, Tree, answered
 from ragqa.generation.fanout.names import names_in
 from ragqa.generation.fanout.searching import best_of
-from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
-from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.calls import Call, CallResult, Calls, ModelGenerator, tokens_in
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, build_numbered_prompt, build_prompt, load_prompt
 from ragqa.infra.cleaning import without_controls, without_invisible
@@ -92,7 +91,7 @@ NO_BUDGET_TO_PLAN = "The budget leaves no call for a plan, so the question was t
 NOTHING_TO_TAKE_APART = "The model found nothing to take apart in this question: it is answered as a whole."
 
 
-class FanOutLlmGenerator:
+class FanOutLlmGenerator(ModelGenerator):
     """Plans, searches, answers and combines. May be shared by threads."""
 
     name = "fan-out, LLM"
@@ -105,20 +104,11 @@ class FanOutLlmGenerator:
         prompts: Path | None = None,
     ) -> None:
         """Sends no request yet. Raises ConfigError as `ChatClient` and `load_prompt` do."""
-        self.config = config
         self.filtering = filtering
         self.plan_prompt = load_prompt("plan", prompts)
         self.answer_prompt = load_prompt("sub_answer", prompts)
         self.combine_prompt = load_prompt("combine", prompts)
-        self.client = ChatClient(config, api_key)
-
-    @property
-    def model(self) -> str:
-        return self.client.model
-
-    def close(self) -> None:
-        """Closes the open connections; the generator cannot be used afterwards."""
-        self.client.close()
+        super().__init__(config, api_key)
 
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search

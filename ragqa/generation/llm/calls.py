@@ -89,6 +89,22 @@ def in_thread(write: Callable[[], Iterator[str]], stopped: threading.Event) -> S
         stopped.set()
 
 
+class ModelGenerator:
+    """The base of the generators that ask a language model. May be shared by threads."""
+
+    def __init__(self, config: GenerationConfig, api_key: str | None) -> None:
+        """Sends no request yet. Raises ConfigError as `ChatClient` does."""
+        self.config, self.client = config, ChatClient(config, api_key)
+
+    @property
+    def model(self) -> str:
+        return self.client.model
+
+    def close(self) -> None:
+        """Closes the open connections; the generator cannot be used afterwards."""
+        self.client.close()
+
+
 class Calls:
     """Counts and runs the calls of one answer. Belongs to one thread.
 

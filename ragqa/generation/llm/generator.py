@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ragqa.generation.answers import nothing_kept
-from ragqa.generation.llm.calls import LONGEST_TOKEN, in_thread
-from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.calls import LONGEST_TOKEN, ModelGenerator, in_thread
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import build_prompt, load_prompt, obligations_only
 from ragqa.plugins.protocols import Verifier
@@ -22,7 +21,7 @@ WAITING = "Waiting for the language model"  # before its first words
 PAUSING = "Waiting for more words, writing the answer"
 
 
-class LlmGenerator:
+class LlmGenerator(ModelGenerator):
     """Sends the kept passages as quoted data, streams the answer and verifies its citations.
 
     The key is an argument and is sent only in the request's header. May be shared by threads.
@@ -36,20 +35,11 @@ class LlmGenerator:
 
         ``prompts`` is a folder whose files replace ours.
         """
-        self._config = config
         self._prompt = load_prompt(self.prompt_name, prompts)
-        self._client = ChatClient(config, api_key)
+        super().__init__(config, api_key)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={self.model!r}, server={self._client.server.name!r})"
-
-    @property
-    def model(self) -> str:
-        return self._client.model
-
-    def close(self) -> None:
-        """Closes the open connections; the generator cannot be used afterwards."""
-        self._client.close()
+        return f"{type(self).__name__}(model={self.model!r}, server={self.client.server.name!r})"
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token | Working, None, Answer]:
         """Yields the text as it arrives, returns the answer with the valid citations.
@@ -61,14 +51,14 @@ class LlmGenerator:
         if not passages:
             return nothing_kept(self.name, self.model)
         prompt = build_prompt(question, self._context(passages), self._prompt)
-        reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
-        write = partial(self._client.write, prompt.messages, reply, seed=self._config.seed)
+        reply = Reply(LONGEST_TOKEN * self.config.max_tokens)
+        write = partial(self.client.write, prompt.messages, reply, seed=self.config.seed)
         silence = WAITING
         with closing(in_thread(write, reply.stopped)) as pieces:
             for text in pieces:
                 yield Token(text) if text else Working(reply.progress or silence)
                 silence = PAUSING if text else silence
-        return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
+        return reply.answer(self, prompt, max_tokens=self.config.max_tokens)
 
     def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
         """The passages as they are sent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -67,7 +68,7 @@ class SequenceClassifier:
         is known for weights with this ``fingerprint``; without a fingerprint it is timed each time.
         """
         self.config = read_config(folder)
-        max_tokens = _max_tokens(folder, self.config)
+        max_tokens = _max_tokens(folder)
         batch = trial_batch(TRIAL[0], min(TRIAL[1], max_tokens))
         self._engine, self.arithmetic = _load_engine(folder, self.config, precision, fingerprint, batch)
         if form == "joined":
@@ -162,16 +163,21 @@ def _made(make: Callable[[Computed], AnEngine], precision: Precision, subject: S
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The model's config.json, with ``id2label`` by column number. Raises ModelError if it cannot be read."""
-    file = folder / "config.json"
-    try:
-        config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    with _reading(folder / "config.json") as config:
         named = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
         config["id2label"] = {int(column): str(label) for column, label in named.items()}
-    except (OSError, ValueError, AttributeError) as error:
+    return config
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[dict[str, Any]]:
+    """The object in this file. Raises ModelError if it cannot be read, or if the block cannot read its values."""
+    try:
+        yield json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
         raise ModelError(
             f"{file} cannot be read as a model's configuration ({error}); choose another folder, or an embedded model."
         ) from error
-    return config
 
 
 def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
@@ -186,10 +192,11 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
     return tokenizer
 
 
-def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
-    """The smallest of 512, the tokenizer's limit and the model's number of positions."""
-    limits = [MAX_TOKENS, int(config.get("max_position_embeddings") or MAX_TOKENS)]
-    file = folder / "tokenizer_config.json"
-    if file.is_file():
-        limits.append(int(json.loads(file.read_text(encoding="utf-8")).get("model_max_length") or MAX_TOKENS))
+def _max_tokens(folder: Path) -> int:
+    """The smallest of 512, the tokenizer's limit and the model's number of positions. Raises ModelError."""
+    limits = [MAX_TOKENS]
+    for name, key in (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length")):
+        if (folder / name).is_file():
+            with _reading(folder / name) as known:
+                limits.append(int(known.get(key) or MAX_TOKENS))
     return min(limit for limit in limits if limit > 0)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from threading import Lock
 from typing import Any, Final, overload
 
 import numpy as np
@@ -20,6 +18,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from ragqa.errors import IndexingError
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.milvus.client import MOST, MOST_PARTS, ROWS_AT_ONCE, FloatVector, Milvus, Sparse, mark_of
 from ragqa.retrieval.ranking import Positions
@@ -81,8 +80,7 @@ class MilvusPassages(Sequence[Passage]):
         """``rows`` is the result of `placed`."""
         self.milvus, self.generation = milvus, generation
         self._rows, self._by_row = rows
-        self._kept: OrderedDict[int, Passage] = OrderedDict()
-        self._lock = Lock()
+        self._kept: RecentResults[int, Passage] = RecentResults(REMEMBERED)
         self._looked = float("-inf")
 
     def __len__(self) -> int:
@@ -114,7 +112,7 @@ class MilvusPassages(Sequence[Passage]):
         hits = self.milvus.search(field, asked, most, self.generation, effort, also)
         positions = self._positions_of([row for row, _, _ in hits])
         ours = [(position, *hit[1:]) for position, hit in zip(positions.tolist(), hits, strict=True) if position >= 0]
-        self._remember({position: _passage(entity["passage"]) for position, _, entity in ours})
+        self._kept.remember({position: _passage(entity["passage"]) for position, _, entity in ours})
         return EngineHits(
             np.array([position for position, _, _ in ours], dtype=np.int64),
             np.array([score for _, score, _ in ours], dtype=np.float32),
@@ -139,19 +137,12 @@ class MilvusPassages(Sequence[Passage]):
         return np.where(self._rows[positions] == wanted, positions, -1)
 
     def _many(self, positions: Sequence[int]) -> tuple[Passage, ...]:
-        with self._lock:
-            there = {position: self._kept[position] for position in positions if position in self._kept}
+        there = self._kept.known(positions)
         missing = [position for position in positions if position not in there]
         for position, parts in zip(missing, self.field(missing, "passage") if missing else (), strict=True):
             there[position] = _passage(parts)
-        self._remember(there)
+        self._kept.remember(there)
         return tuple(there[position] for position in positions)
-
-    def _remember(self, passages: Mapping[int, Passage]) -> None:
-        with self._lock:
-            self._kept.update(passages)
-            while len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
 
 
 class MilvusVectors:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ragqa.english.words import quantity
 from ragqa.scoring.repass import arithmetic
 from ragqa.scoring.repass.attribution import Copied, check_citations, copied_share
 from ragqa.types import ModelInfo, Passage
@@ -108,7 +109,7 @@ def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation:
         missing = "the answer has no sentence" if not maxima else "the passages have no sentence"
         return f"{name} = 0 by definition: {missing}"
     rounded = ", rounded to 5 decimals" if evaluation.mode is ScoringMode.SCRIPT else ""
-    sources = _count(len(evaluation.premises), "source sentence")
+    sources = quantity(len(evaluation.premises), "source sentence")
     if len(maxima) == 1:
         return f"{name} = maximum of the one answer sentence over {sources} = {result}{rounded}"
     terms = [f"{value:.3f}" for value in maxima]
@@ -118,10 +119,6 @@ def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation:
         f"{name} = mean of {len(maxima)} maxima, one per answer sentence, each over {sources}: "
         f"({' + '.join(terms)}) / {len(maxima)} = {sum(maxima):.3f} / {len(maxima)} = {result}{rounded}"
     )
-
-
-def _count(n: int, singular: str) -> str:
-    return f"{n:,} {singular if n == 1 else singular + 's'}"
 
 
 # Verdicts beside the numbers ----------------------------------------------------------------------------------------
@@ -244,9 +241,10 @@ def provenance(evaluation: Breakdown) -> tuple[tuple[str, str], ...]:
         ),
         (
             "compared",
-            f"{_count(evaluation.n_pairs, 'distinct pair')}: {_count(len(evaluation.sentences), 'answer sentence')}, "
-            f"{_count(len(evaluation.premises), 'source sentence')}, "
-            f"{_count(len(evaluation.obligations), 'obligation')}",
+            f"{quantity(evaluation.n_pairs, 'distinct pair')}: "
+            f"{quantity(len(evaluation.sentences), 'answer sentence')}, "
+            f"{quantity(len(evaluation.premises), 'source sentence')}, "
+            f"{quantity(len(evaluation.obligations), 'obligation')}",
         ),
     )
 

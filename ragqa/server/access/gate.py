@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Final, TypeVar
 
+from ragqa.english.words import quantity
 from ragqa.errors import AccessError, RagqaError
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.metrics import METRICS
 from ragqa.records.database import Database
 from ragqa.records.reader import RecordReader
@@ -56,13 +58,13 @@ class RateLimit:
         minutes = max(1, -int(-(ends - now) // 60))
         raise AccessError(
             f"Rate limit reached: at most {most:,} {kind} an hour. Continue at {clock} "
-            f"UTC, in {minutes} {'minute' if minutes == 1 else 'minutes'}, or ask an administrator for a higher limit."
+            f"UTC, in {quantity(minutes, 'minute')}, or ask an administrator for a higher limit."
         )
 
 
 _USED: Final = RateLimit()  # the limits of this process
-_OPENED: Final[dict[tuple[str, str], float]] = {}  # when a person last read a record, by (person id, record id)
-_MOST_OPENED: Final = 10_000
+# when a person last read a record, by (person id, record id)
+_OPENED: Final[RecentResults[tuple[str, str], float]] = RecentResults(10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +144,9 @@ class Gate:
     def _opened(self, record_id: str) -> None:
         """Logs who reads a record, at most once an hour, because the page runs again at every click."""
         now, about = time.monotonic(), (self.person.id, record_id)
-        if now - _OPENED.get(about, -HOUR) >= HOUR:
+        if now - _OPENED.known([about]).get(about, -HOUR) >= HOUR:
             self.log(Act.READ, record=record_id)
-            while len(_OPENED) >= _MOST_OPENED:
-                del _OPENED[next(iter(_OPENED))]
-            _OPENED.pop(about, None)
-            _OPENED[about] = now
+            _OPENED.remember({about: now})
 
     def _guessed(self, record_id: str) -> None:
         self.log(Act.REFUSAL, wanted=Act.READ, record=record_id[:60])

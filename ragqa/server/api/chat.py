@@ -6,6 +6,7 @@ proof is in the field `ragqa` beside `choices`.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from ragqa.types.scores import Verdict
 
 PREFIX: Final = "ragqa:"
 _BREAK: Final = "\n\n"
+_SOURCES, _UNSCORED, _COUNTS = f"{_BREAK}Sources:\n", "Not scored", "Sentences: "
+_ENDING: Final = re.compile(rf"(?:{_SOURCES}.*|{_BREAK}(?:{_UNSCORED}|{_COUNTS})[^\n]*)\Z", re.DOTALL)
 
 
 def corpus_of(model: str, corpora: Sequence[str]) -> str:
@@ -33,7 +36,7 @@ def corpus_of(model: str, corpora: Sequence[str]) -> str:
 
 def thread_of(messages: Sequence[tuple[str, str]]) -> tuple[str, tuple[Turn, ...]]:
     """The last question and the turns before it, from (role, text) pairs. Raises QuestionError without a question."""
-    spoken = [(role, text.split(_BREAK + "Sources:")[0]) for role, text in messages if role in {"user", "assistant"}]
+    spoken = [(role, text) for role, text in messages if role in {"user", "assistant"}]
     if not spoken or spoken[-1][0] != "user":
         msg = "expected a last message of the role user, the question; found another; send the question last"
         raise QuestionError(msg)
@@ -42,7 +45,7 @@ def thread_of(messages: Sequence[tuple[str, str]]) -> tuple[str, tuple[Turn, ...
         if role == "user":
             turns.append(Turn(text))
         elif turns:
-            turns[-1] = Turn(turns[-1].question, text)
+            turns[-1] = Turn(turns[-1].question, _ENDING.sub("", text))
     return spoken[-1][1], tuple(turns)
 
 
@@ -53,7 +56,7 @@ def ending(view: View) -> str:
         return ""
     cited = sorted({n for sentence in answer.sentences for n in sentence.citations if n <= len(passages)})
     lines = [f"[{n}] {_name(passages[n - 1])}" for n in cited]
-    text = _BREAK + "Sources:\n" + "\n".join(lines) if lines else ""
+    text = _SOURCES + "\n".join(lines) if lines else ""
     return text + _BREAK + trust(view)
 
 
@@ -65,11 +68,11 @@ def trust(view: View) -> str:
     """One line: the number of sentences with each verdict, and RePASs."""
     answer = view.answer
     if answer is None or answer.is_refusal or not view.scored:
-        return "Not scored: nothing is answered." if answer and answer.is_refusal else "Not scored."
+        return _UNSCORED + (": nothing is answered." if answer and answer.is_refusal else ".")
     counts = Counter(one.verdict for one in view.verdicts)
     named = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
     repass = view.scored.of(view.config.scoring.mode).repass
-    return f"Sentences: {', '.join(named) or 'none'}. RePASs {repass.composite:.2f}."
+    return f"{_COUNTS}{', '.join(named) or 'none'}. RePASs {repass.composite:.2f}."
 
 
 def proof(view: View) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import contextvars
 import json
 import queue
 import threading
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict
@@ -18,6 +17,7 @@ from typing import Annotated, Any, Final
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -35,6 +35,7 @@ from ragqa.errors import (
     RagqaError,
     RecordError,
 )
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.version import __version__
 from ragqa.records.view import View, advance
 from ragqa.server.access.gate import Gate
@@ -196,7 +197,7 @@ def _add_questions(api: FastAPI, backend: Backend) -> None:
         )
         if body.stream:
             return await sent(lambda: service.events(backend, asked), _event_lines)
-        return await run_in_threadpool(done.record, backend, asked, key)
+        return await run_in_threadpool(done.record, backend, asked, key, body)
 
     @api.post("/ask", responses=_STREAMED)
     async def ask(body: AskRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
@@ -264,25 +265,23 @@ def _add_documents(api: FastAPI, backend: LibraryBackend) -> None:
 
 
 class Idempotent:
-    """Records by person and idempotency key: a repeated request gets the record of the first one."""
+    """Requests and records by person and idempotency key: a repeated request gets the record of the first one."""
 
     def __init__(self) -> None:
-        self._done: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._lock = threading.Lock()
+        self._done: RecentResults[tuple[str, str], tuple[BaseModel, str]] = RecentResults(_KEPT)
 
-    def record(self, backend: Backend, asked: Inquiry, key: str) -> dict[str, Any]:
-        """The record of this request, or the record of the first request with this ``key``."""
+    def record(self, backend: Backend, asked: Inquiry, key: str, body: BaseModel) -> dict[str, Any]:
+        """The record of this request, or of the first one with this ``key``. Raises QuestionError for another body."""
         place = (backend.gate().person.id, key)
-        with self._lock:
-            known = self._done.get(place) if key else None
+        known = self._done.known([place]).get(place)
+        if known and known[0] != body:
+            words = "expected the body that this Idempotency-Key was first sent with, found another; send another key"
+            raise QuestionError(words)
         if known:
-            return service.stored(backend, known)
+            return service.stored(backend, known[1])
         record = service.record_of(backend, asked)
         if key:
-            with self._lock:
-                self._done[place] = record["record_id"]
-                while len(self._done) > _KEPT:
-                    self._done.popitem(last=False)
+            self._done.remember({place: (body, record["record_id"])})
         return record
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -83,23 +83,31 @@ def asked_of(
     return Inquiry(asked, config)
 
 
-def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
-    """Waits for a turn, then gives the pipeline's events; closing the generator stops the work.
-
-    Raises AccessError, BusyError and the errors of `Pipeline.run`.
-    """
-    gate, question = backend.gate(), asked.question
-    act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
-    with gate.doing(act, asked.config.index, **gate.asked(text)):
+@contextmanager
+def _turn(backend: Backend, act: Act, corpus: str = "", **about: object) -> Iterator[None]:
+    """Logs the act, counts it as a question and waits for a turn in the run queue. Raises AccessError, BusyError."""
+    gate = backend.gate()
+    with gate.doing(act, corpus, **about):
         gate.spend_question()
         turn = backend.turn()
     try:
         if turn and not turn.wait(lambda _: None):
             raise BusyError("The server stopped before this request's turn came; send it again.")
-        yield from backend.pipeline(asked.config).run(question)
+        yield
     finally:
         if turn:
             turn.leave()
+
+
+def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
+    """Waits for a turn, then gives the pipeline's events; closing the generator stops the work.
+
+    Raises AccessError, BusyError and the errors of `Pipeline.run`.
+    """
+    question = asked.question
+    act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
+    with _turn(backend, act, asked.config.index, **backend.gate().asked(text)):
+        yield from backend.pipeline(asked.config).run(question)
 
 
 def record_of(backend: Backend, asked: Inquiry, hear: Callable[[Event], None] | None = None) -> dict[str, Any]:
@@ -124,12 +132,13 @@ def stored(backend: Backend, record_id: str) -> dict[str, Any]:
 
 
 def search(backend: Backend, asked: Inquiry, limit: int = 10) -> list[dict[str, Any]]:
-    """The best passages for a question, with relevance and the filter's reason; no answer is written."""
-    with backend.gate().doing(Act.READ, asked.config.index):
-        pipeline = backend.pipeline(
-            replace(asked.config, generation=replace(asked.config.generation, generator="none"))
-        )
-    selection = _selection(pipeline, asked.question)
+    """The best passages for a question, with relevance and the filter's reason; no answer is written.
+
+    Raises as `events`.
+    """
+    config = replace(asked.config, generation=replace(asked.config.generation, generator="none"))
+    with _turn(backend, Act.READ, config.index):
+        selection = _selection(backend.pipeline(config), asked.question)
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)
     return [
         passage_row(one.passage, asked.config.index)
@@ -144,11 +153,14 @@ def _selection(pipeline: Pipeline, question: Question) -> Selection:
 
 
 def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, Any]:
-    """Scores an answer against these passages, in both modes. Raises QuestionError, ScoringError."""
-    with backend.gate().doing(Act.CHECK, characters=len(answer)):
-        scorer = backend.pipeline(Config.from_env()).scorer
+    """Scores an answer against these passages, in both modes.
+
+    Raises QuestionError, ScoringError, AccessError, BusyError.
+    """
     texts, (written,) = passages_of_texts(_bounded(passages)), _bounded([answer])
-    return asdict(returned(scorer.stream(answer_of_text(written), texts)))
+    with _turn(backend, Act.CHECK, characters=len(answer)):
+        scorer = backend.pipeline(Config.from_env()).scorer
+        return asdict(returned(scorer.stream(answer_of_text(written), texts)))
 
 
 def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:

@@ -21,9 +21,10 @@ from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scor
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """One ranking per retriever."""
+    """One ranking per retriever. ``encoder`` is the name of that of the dense ranking."""
 
     rankings: tuple[Ranking, ...]
+    encoder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     if view.rankings and not any(ranking.hits for ranking in view.rankings):
         words = f"No passage shares a word or a meaning with this {_what(view)} in this corpus."
         notes.append(notice_html(words, "mixed"))
-    weak = None if view.answer and view.answer.is_refusal else weak_match(view.rankings)
+    weak = None if view.answer and view.answer.is_refusal else weak_match(view)
     if weak is not None:
         words = (
             f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not cover it: nearly every "

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
+from ragqa.english.words import quantity
 from ragqa.library.changes import DocumentChange, PassageChange, word_changes
 from ragqa.library.work_list import WorkItem
-from ragqa.records.words import quantity
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.template import Templates, text_html
 

@@ -16,7 +16,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from ragqa.records.words import cut, place, quantity, short_name, with_names
+from ragqa.english.words import quantity
+from ragqa.records.words import cut, place, short_name, with_names
 
 _FOLDER: Final = Path(__file__).with_name("templates")
 _AS_PYTHON_WRITES: Final = (("&#34;", "&quot;"), ("&#39;", "&#x27;"))  # as `html.escape` does

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ragqa.english.words import quantity
 from ragqa.generation.trace_words import plan_words
-from ragqa.records.words import quantity
 from ragqa.types import Passage, SubQuestion
 from ragqa.types.events.generation import (
     BestSoFar,

@@ -7,10 +7,10 @@ from functools import partial
 import streamlit as st
 
 from ragqa.corpus.demo import DEMOS
+from ragqa.english.words import quantity
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
-from ragqa.records.words import quantity
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question

@@ -10,6 +10,7 @@ from typing import Any, Final
 import streamlit as st
 
 from ragqa.corpus.files import read_utf8
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
@@ -31,7 +32,6 @@ from ragqa.lab.dataset.review import (
     read_given,
 )
 from ragqa.lab.dataset.stages import FILES, SPLIT, STAGES, TOPICS, Stages, rows_in, topics_in
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
@@ -28,7 +29,7 @@ from ragqa.library.register_search import part_of, parties
 from ragqa.library.register_store import Register, up_to_date
 from ragqa.pipeline import Pipeline, opinion_client
 from ragqa.records.memo_files import memo_bytes
-from ragqa.records.words import cut, quantity
+from ragqa.records.words import cut
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, has_llm

@@ -11,13 +11,13 @@ import streamlit as st
 
 from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
 from ragqa.library.collection import Collection, collections, make_collection, new_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access

@@ -11,6 +11,7 @@ import streamlit as st
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import SUFFIXES
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import index_info, verify_index
 from ragqa.library import parse_cache
@@ -19,7 +20,6 @@ from ragqa.library.collection import Catalogue, Collection, Document, Staged, te
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access

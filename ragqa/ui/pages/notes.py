@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import streamlit as st
 
-from ragqa.errors import RagqaError, RecordError
+from ragqa.errors import RagqaError
 from ragqa.records.findings import findings_csv, findings_of
 from ragqa.records.view import Shown, View, shown
 from ragqa.records.words import cut
@@ -55,12 +53,8 @@ def draw_note(record_id: str, found: Shown) -> None:
 def _comment(record_id: str, index: int) -> None:
     verdict = st.session_state[f"feedback_is_{index}"]
     why = str(st.session_state.get(f"feedback_why_{index}", "")).strip()
-    try:
-        with access.gate().doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
-            resources.record_store(Paths.from_env().records).comment(record_id, index, verdict, why)
-    except RecordError as error:
-        st.toast(escape(str(error)))
-    else:
+    with access.doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
+        resources.record_store(Paths.from_env().records).comment(record_id, index, verdict, why)
         st.session_state.pop(_KEPT, None)
         st.toast(f"Kept with the record: sentence {index + 1} is {verdict}.")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from ragqa.records.words import quantity
+from ragqa.english.words import quantity
 
 PRESENT = "present"  # parameter of the address, "1"; it stays when other parameters change
 _AT = "presented"  # session key: the index of the present example

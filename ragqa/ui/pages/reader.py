@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.places import PageBoxes, pages_of, place_words
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.library.definitions import Glossary
@@ -29,7 +30,6 @@ from ragqa.library.document import (
     section_question,
 )
 from ragqa.library.related import References
-from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown

@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 import streamlit as st
 
 from ragqa.corpus.documents.kinds import members
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.library.edits import Edit, SheetRow, read_edits
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html

@@ -11,12 +11,12 @@ from typing import Any
 import streamlit as st
 
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, around, effective, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths

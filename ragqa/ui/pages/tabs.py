@@ -9,6 +9,7 @@ from html import escape
 
 import streamlit as st
 
+from ragqa.english.words import quantity
 from ragqa.index import Index
 from ragqa.records.differences import writer_model
 from ragqa.records.memo import memo_of
@@ -17,7 +18,7 @@ from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
-from ragqa.records.words import quantity, with_names
+from ragqa.records.words import with_names
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.server.access.desk import CaseDesk
@@ -200,7 +201,7 @@ def _obligations(drawn: _Drawn) -> None:
                 words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
         st.html(notice_html(words))
         return
-    if weak_match(view.rankings) is not None:
+    if weak_match(view) is not None:
         words = (
             "The corpus does not cover this: the obligations in its passages are on other subjects and are not listed."
         )

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ragqa.corpus.questions import GoldQuestion
+from ragqa.evaluation.benchmarks.retrieval import tables
 from ragqa.evaluation.benchmarks.retrieval.rankings import (
     Ranker,
     cut,
@@ -17,7 +18,8 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import (
     rounded,
     unpacked,
 )
-from ragqa.settings.config import Config, RetrievalConfig
+from ragqa.evaluation.benchmarks.retrieval.setups import Setup
+from ragqa.settings.config import Config, RerankingConfig, RetrievalConfig
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.streams import returned
 from tests.support.fakes import FakeRetriever, passage
@@ -181,3 +183,10 @@ def test_what_a_ranking_depends_on_is_in_its_identity():
     config, index = Config(), make_index()
     assert identity_of(retriever("bm25", "a"), index, config) == "bm25, bm25s"
     assert "e" * 64 in identity_of(retriever("dense", "a"), index, config)
+
+
+def test_a_rerankers_time_is_that_of_its_own_depth():
+    setups = [Setup(f"depth {depth}", reranking=RerankingConfig("m", depth=depth)) for depth in (10, 100)]
+    notes = {"a": {"model": "m", "depth": 10, "seconds": 0.00025}, "b": {"model": "m", "depth": 100, "seconds": 0.5}}
+    done = [SimpleNamespace(solution={"seconds": {}}, scores={"notes": notes})]
+    assert tables._milliseconds(SimpleNamespace(setups=setups), done) == {"depth 10": 0.25, "depth 100": 500.0}

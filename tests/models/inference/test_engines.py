@@ -275,3 +275,13 @@ def test_loading_sends_nothing_prints_nothing_and_imports_no_torch(folder, tmp_p
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not (tmp_path / "intel").exists()
     assert INPUTS[0] == "input_ids"
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "config.json"])
+@pytest.mark.parametrize("content", ["{", "[]", '{"KEY": "many"}', '{"KEY": [1]}', '{"KEY": Infinity}', "\udcff"])
+def test_a_damaged_configuration_is_named(tmp_path, file, content):
+    key = {"config.json": "max_position_embeddings", "tokenizer_config.json": "model_max_length"}[file]
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / file).write_text(content.replace("KEY", key), errors="surrogateescape")
+    with pytest.raises(ModelError, match=f"{file} cannot be read as a model's configuration"):
+        SequenceClassifier(tmp_path)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ragqa.corpus.files import JsonItem, describe, read_items
+from ragqa.corpus.questions import check_ids
 from ragqa.errors import CorpusError
 from ragqa.evaluation.files import has_key, head_of
 from ragqa.types import Question
@@ -75,11 +75,7 @@ def load_fanoutqa(path: Path) -> tuple[FanOutQuestion, ...]:
     if not path.is_file():
         raise CorpusError(f"no file {path}; expected fanout-final-dev.json or fanout-final-test.json of FanOutQA")
     questions = tuple(_question(item) for item in read_items(path, path.name))
-    twice = [name for name, n in Counter(question.question_id for question in questions).items() if n > 1]
-    if twice or not questions:
-        found = f"{twice[0]!r} several times" if twice else "no question"
-        msg = f"{path.name}: expected questions, each with an id of its own, found {found}; correct the file"
-        raise CorpusError(msg)
+    check_ids((question.question_id for question in questions), path.name)
     return questions
 
 

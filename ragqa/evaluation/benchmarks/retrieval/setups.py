@@ -87,7 +87,7 @@ def _reranked(
     if key not in notes:
         reranker = loaded.rerankers[config.model]
         scores, seconds = loaded.ranker.read_again(reranker, item.question.text, fused, config.depth)
-        notes[key] = {"scores": scores, "seconds": seconds, "model": config.model}
+        notes[key] = {"scores": scores, "seconds": seconds, "model": config.model, "depth": config.depth}
     return rerank(fused, notes[key]["scores"], config)
 
 

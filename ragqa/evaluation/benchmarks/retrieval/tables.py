@@ -88,8 +88,10 @@ def _milliseconds(loaded: RetrievalContext, outcomes: Sequence[Outcome]) -> dict
             if setup.fan_out:
                 spent[setup.name].append(notes[setup.name]["seconds"])
             elif setup.reranking:
-                model = setup.reranking.model
-                spent[setup.name] += [one["seconds"] for one in notes.values() if one.get("model") == model]
+                read = (setup.reranking.model, setup.reranking.depth)
+                spent[setup.name] += [
+                    one["seconds"] for one in notes.values() if (one.get("model"), one.get("depth", read[1])) == read
+                ]
             elif setup.fusion is None:
                 spent[setup.name].append(solution["seconds"][setup.name])
             else:

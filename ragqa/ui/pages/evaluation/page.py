@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
+from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.evaluation import catalogue
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.two_runs import compared, paired, turned
-from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
