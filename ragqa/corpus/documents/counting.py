@@ -21,6 +21,7 @@ from ragqa.corpus.documents.labels import (
     from_roman,
     is_later,
     opens,
+    read_label,
 )
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
@@ -30,6 +31,85 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
+_BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
+_CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
+_WORD: Final = re.compile("[a-z]{4}")
+_CITING: Final = 0.3  # share of words with a digit from which a text only cites
+_LONGEST_SOURCE: Final = 600  # characters
+ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
+NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
+
+
+def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
+    """The steps of a block's number and its text without them."""
+    is_heading = block.kind == "heading"
+    if block.label:
+        steps, rest = read_label(block.label, bare=True)
+        if block.place.startswith("sheet=") and block.level:
+            return (Step(block.label, ID, ((0, block.label),)),), block.text
+        if not steps or rest or (steps[0].style in RANKS and block.text[:1].islower()):  # "Section 5 of the Act …"
+            return (), f"{block.label} {block.text}".strip()
+        further, text = read_label(block.text)
+        if (
+            further
+            and further[0].style.startswith("(")
+            and opens_list(further[0])
+            and not steps[-1].style.startswith("(")
+        ):
+            return (*steps, *further), text
+        return steps, block.text
+    text = _BULLET.sub("", block.text)  # before a number that is typed
+    steps, rest = read_label(text, bare=is_heading)
+    if not steps:
+        return (), block.text
+    style = steps[0].style
+    if style in RANKS and not is_heading and rest:
+        named = rest[0].isupper() and len(rest.split()) <= ITEM_WORDS and not rest.endswith(NO_HEADING_ENDS)
+        return (steps, rest) if named else ((), block.text)
+    is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
+    return ((), block.text) if is_sentence else (steps, rest)
+
+
+def opens_list(step: Step) -> bool:
+    """Whether a list may begin with this step, in one of its readings."""
+    return any(opens(value) for _, value in step.readings())
+
+
+def numbered_levels(blocks: Iterable[Block]) -> set[int]:
+    """The levels of marked headings of which most begin with a bare number, so that any number may be the first."""
+    every, bare = Counter[int](), Counter[int]()
+    for block in blocks:
+        if block.kind == "heading" and block.level and not is_of_page(block):
+            every[block.level] += 1
+            bare[block.level] += block.text[:1].isdigit() and bool(read_label(block.text, bare=True)[0])
+    return {level for level, times in bare.items() if times > 1 and times * 2 > every[level]}
+
+
+def is_source(block: Block) -> bool:
+    """Whether a paragraph only cites where the text before it comes from: "[85 FR 43304, as amended, 2022]"."""
+    text = block.text
+    bracketed = text[:1] in {"(", "["}
+    if block.kind != "text" or block.label or len(text) > _LONGEST_SOURCE or not (bracketed or _CITES.search(text)):
+        return False
+    if not bracketed and _WORD.search(text):
+        return False
+    words = text.split()
+    citing = sum(any(map(str.isdigit, word)) for word in words) >= _CITING * len(words)
+    if bracketed:
+        closed = text.rstrip(".")[-1:] in {")", "]"} and not text[1:5].rstrip(")").isalnum()
+        return citing and closed and bool(_CITES.search(text))
+    return citing and len(_CITES.findall(text)) > 1
+
+
+def numbers_a_part(block: Block) -> bool:
+    """Whether the number is that of a part, chapter or rule, not of an item."""
+    steps, _ = read_block(block)
+    return bool(steps) and steps[0].style in {"1.", DOTTED, *RANKS}
+
+
+def is_of_page(block: Block) -> bool:
+    """Whether the block comes from a PDF."""
+    return block.place.startswith("page=")
 
 
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import is_label
+from ragqa.corpus.documents.labels import is_label, split_label
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -26,6 +26,7 @@ _SHORT: Final = 20  # most words of a link in a list or of a control
 _LINKED: Final = 0.8  # share of words in links from which a zone is a list of links
 _RECURS: Final = 0.6  # share of the pages with a zone on which a control recurs
 _LEAST_PAGES: Final = 3
+_NAMING: Final = 0.9  # share of the texts of a class that are names from which all are headings
 _LEAST_TEXTS: Final = 2
 _HEADINGS: Final = frozenset(f"h{n}" for n in range(1, 7))
 DATE: Final = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Z][a-z]+ \d{4}")
@@ -98,31 +99,42 @@ def leaves_of(root: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], sk
             continue
         said = "".join(element.itertext()).strip() or " ".join(one.get("alt") or "" for one in element.iter("img"))
         if text := clean_line(said):
-            links = [element] if element.tag == "a" else element.iterdescendants("a")
+            links = filter(_leads_elsewhere, element.iter("a"))
             found.append(Leaf(element, text, sum(len("".join(link.itertext()).split()) for link in links), zone))
     return found
+
+
+def _leads_elsewhere(link: HtmlElement) -> bool:
+    """Whether this is a link, and not a heading's link to its own section."""
+    href = link.get("href") or ""
+    return bool(href) and not (href[0] == "#" and any(one.get("id") == href[1:] for one in link.iterancestors()))
 
 
 def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[HtmlElement]]:
     """The elements with numbers in a column of their own, and those with headings that no element marks.
 
-    All texts of such a zone are of this kind. Headings are a few words each, not sentences, all different, and each is
-    followed by another zone.
+    All texts of such a class or zone are numbers, or most are headings: a few words each, all different, no sentences,
+    and each is followed by another class or zone.
     """
-    by_zone: dict[Zone, list[tuple[Leaf, bool]]] = {}
+    by_look: dict[Zone, list[tuple[Leaf, bool]]] = {}
     for leaf, after in zip_longest(leaves, leaves[1:]):
         if leaf.zone and leaf.element.tag not in _HEADINGS:
-            by_zone.setdefault(leaf.zone, []).append((leaf, after is not None and after.zone != leaf.zone))
+            followed = after is not None and _look(after) != _look(leaf)
+            by_look.setdefault(_look(leaf), []).append((leaf, followed))
     found: tuple[set[HtmlElement], set[HtmlElement]] = (set(), set())
-    for pairs in by_zone.values():
+    for pairs in by_look.values():
         held = [leaf for leaf, _ in pairs]
         if len({leaf.text for leaf in held}) < _LEAST_PAGES:
             continue
         if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
             found[0].update(leaf.element for leaf in held)
-        elif all(followed and _names(leaf) for leaf, followed in pairs):
-            found[1].update(leaf.element for leaf in held)
+        elif sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
+            found[1].update(leaf.element for leaf, followed in pairs if followed and leaf.text[-1] not in ".:;,")
     return found
+
+
+def _look(leaf: Leaf) -> Zone:
+    return leaf.zone[-1:] if leaf.element.get("class") else leaf.zone
 
 
 def _numbers(text: str) -> bool:
@@ -132,8 +144,9 @@ def _numbers(text: str) -> bool:
 
 def _names(leaf: Leaf) -> bool:
     """Whether a paragraph may be a heading: a few words with a capital first letter that are no sentence."""
-    few = leaf.text[:1].isupper() and len(leaf.text.split()) <= _SHORT // 2 and not leaf.n_linked
-    return few and leaf.element.tag in {"p", "div"} and leaf.text[-1].isalpha()
+    text = split_label(leaf.text, bare=True)[1] if leaf.text[:1].isdigit() else leaf.text  # "3A Keepers"
+    few = text[:1].isupper() and len(text.split()) <= _SHORT // 2 and not leaf.n_linked
+    return few and leaf.element.tag in {"p", "div", "td"} and leaf.text[-1].isalpha()
 
 
 def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[HtmlElement, str]:

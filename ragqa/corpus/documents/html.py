@@ -8,12 +8,14 @@ removed first and recorded; all other visible text stays.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.counting import MARKED
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
@@ -22,15 +24,19 @@ from ragqa.corpus.documents.html_parts import (
     is_layout,
     is_marked,
     is_note,
+    is_paragraph,
     items_of,
     notes_last,
     number_of,
     pieces_of,
+    raises_numbers,
     read_page,
     rows_of,
+    runs_on,
     spanned,
     text_of,
 )
+from ragqa.corpus.documents.html_styles import apply_styles
 from ragqa.corpus.documents.html_unseen import UNSEEN, n_chars, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
 from ragqa.corpus.documents.model import (
@@ -47,11 +53,13 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _LISTS: Final = ("ol", "ul")
-_NO_COLUMN: Final = frozenset(("p", "li", *(f"h{n}" for n in range(1, 7))))
+_HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
+_NO_COLUMN: Final = _HEADS | {"p", "li"}
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]*?\battr\(\s*([\w-]+)")
 _MAX_WAITING: Final = 2**24  # bytes of parsed pages that are kept for later use
+_MAX_NAMED: Final = 40  # characters of the name of notes in a box
 _MAX_DEPTH: Final = 200  # of nested elements
 
 
@@ -115,8 +123,22 @@ def _main(body: HtmlElement) -> HtmlElement:
         found = body.findall(f".//{wanted}")
         if len(found) == 1 and n_chars(found[0]) * 2 > whole:
             element: HtmlElement = found[0]
-            return element
+            return body if _has_notes_outside(element, body) else element
     return body
+
+
+def _is_mark(text: str) -> bool:
+    return 0 < len(text.strip("()[] ")) <= 3
+
+
+def _has_notes_outside(main: HtmlElement, body: HtmlElement) -> bool:
+    """Whether marks in the main text link to footnotes after it."""
+    marks = {(link.get("href") or "")[1:] for link in main.iter("a") if _is_mark_link(link)}
+    return bool(marks) and any(one.get("id") in marks and main not in one.iterancestors() for one in body.iter())
+
+
+def _is_mark_link(link: HtmlElement) -> bool:
+    return (link.get("href") or "")[:1] == "#" and _is_mark(text_of(link) if len(link) else link.text or "")
 
 
 class _WebPage:
@@ -133,17 +155,19 @@ class _WebPage:
         body = root.find(".//body")
         self.body = root if body is None else body
         self._shown = {name for style in root.iter("style") for name in _ATTRIBUTE.findall(style.text or "")}
+        self._counted = apply_styles(root)
         self.parsed.words = plain_words(self.body)
         take_out(self.body, self.parsed)
         self.main = main = _main(self.body)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if (link.get("href") or "")[:1] == "#"}
+        self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if _is_mark_link(link)}
+        self.raises_numbers = raises_numbers(main)
         items = marked = 0
         for element in main.iter():
-            if element.tag in BLOCKS:
-                above = element.getparent()
+            if element.tag in BLOCKS or (element.tag == "span" and is_paragraph(element)):
+                above = element if element.tag == "span" else element.getparent()
                 while above is not None and above not in self._holding:
                     self._holding[above] = None
                     above = above.getparent()
@@ -153,23 +177,39 @@ class _WebPage:
         self.shows_counters = marked * 2 <= items  # else numbers are typed into the items and a style hides counters
         self.leaves = leaves_of(main, self.holds_blocks, UNSEEN)
         self.numbers, self.headings = columns_and_headings(self.leaves)
+        first = (one[0] for one in self.headings if len(one) and not (one.text or "").strip())
+        self._before = Counter(text_of(one) for one in first if one.tag not in BLOCKS)
 
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
 
     def attributed(self, element: HtmlElement) -> str:
-        """The number from an attribute of the element that the page's style shows before it; empty if none."""
+        """The number that the page's style shows before the element, counted or from an attribute; empty if none."""
+        if element in self._counted:
+            return self._counted[element]
         numbers = (element.get(name) or "" for name in self._shown)
         return next((number for number in numbers if is_label(number)), "")
 
-    def is_linked_note(self, element: HtmlElement) -> bool:
-        """Whether a paragraph is a footnote: it begins with a link into the page, and the page links to it."""
-        first = element[0] if len(element) else None
-        if first is None or first.tag != "a" or (first.get("href") or "")[:1] != "#" or len(text_of(first)) > 3:
-            return False
+    def linked_mark(self, element: HtmlElement) -> str:
+        """The mark of a footnote, which links into the page, and to which the page links; empty if it is no note."""
+        if not self._cited:
+            return ""
+        first, own = element, {element.get("id"), element.get("name")}
         before = element.getprevious()
-        own = {one.get(name) for one in (element, first, before) if one is not None for name in ("id", "name")}
-        return (element.text or "").strip() in {"", "(", "["} and not own.isdisjoint(self._cited)
+        while first.tag != "a" and len(first) and (first.text or "").strip() in {"", "(", "["}:
+            first = first[0]
+            if first.tag in BLOCKS and first.tag != "p":
+                return ""
+            own |= {first.get("id"), first.get("name")}
+        if first.tag != "a" or not _is_mark_link(first):
+            return ""
+        own |= {before.get("id"), before.get("name")} if before is not None else set()
+        return text_of(first) if not own.isdisjoint(self._cited) else ""
+
+    def repeated_before(self, heading: HtmlElement) -> str:
+        """The words before several such headings, for screen readers, such as "Marginal note:"; empty if none."""
+        words = text_of(heading[0]) if len(heading) and not (heading.text or "").strip() else ""
+        return words if self._before[words] >= MARKED and words != text_of(heading) else ""
 
     def is_of_notes(self, heading: HtmlElement) -> bool:
         """Whether only footnotes follow the heading."""
@@ -181,7 +221,8 @@ class _WebPage:
                 self._after[above][child] = n_noted, n_chars
                 n_chars += len(text_of(child))
                 below = (one for one in child.iter() if one.tag in {"p", "li", "div", "aside", "dl"})
-                n_noted += sum(len(text_of(one)) for one in below if is_note(one))
+                notes = {one: None for one in below if is_note(one) or self.linked_mark(one)}
+                n_noted += sum(len(text_of(one)) for one in notes if one.getparent() not in notes)
         n_noted, n_chars = self._after[above][heading]
         return n_noted > 0 and n_noted >= 0.9 * n_chars
 
@@ -200,7 +241,7 @@ class _Walk:
             self.parsed.leave_out("too deeply nested", text_of(element))
             return
         numbers = self._numbers(element)
-        number = number_of(element)
+        number = number_of(element, raised=self.page.raises_numbers)
         inline: list[str] = [element.text or ""]
         for child in notes_last(element):
             tag = child.tag if isinstance(child.tag, str) else ""
@@ -210,6 +251,8 @@ class _Walk:
             elif child in self.page.furniture:
                 label = self._flush(inline, label, indent)
                 self._furniture(child)
+            elif tag == "dt" and self._is_repeated(child):
+                self.parsed.leave_out("term that its definition repeats", text_of(child))
             elif tag == "br":
                 inline.append("\n")
             elif tag == "img":
@@ -218,8 +261,9 @@ class _Walk:
                 label = self._flush(inline, label, indent)
                 if child.get("id") or child.get("name"):
                     self.anchor = child.get("id") or child.get("name") or ""
+                before = len(self.parsed.blocks)
                 self._block(child, tag, depth + 1, indent, label)
-                label = "" if tag not in {"a", "span"} and has_text(child) else label
+                label = "" if len(self.parsed.blocks) > before else label
             else:
                 self._inline(child, inline)
             inline.append(child.tail or "")
@@ -230,7 +274,7 @@ class _Walk:
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return ()
         if element.tag == "dl":
-            return [child for child in element.iterchildren("dt") if has_text(child)]
+            return [child for child in element.iterchildren("dt") if has_text(child) and not self._is_repeated(child)]
         shown = (child for child in element if has_text(child) and child not in self.page.furniture)
         numbers = []
         for first in shown:
@@ -239,6 +283,19 @@ class _Walk:
                 return ()
             numbers.append(first)
         return numbers
+
+    def _heads_notes(self, element: HtmlElement) -> bool:
+        """Whether these few words are the name of the notes after them in a box."""
+        text = (element.text or "").strip() if element.getprevious() is None and not len(element) else ""
+        return 0 < len(text) < _MAX_NAMED and text[-1].isalpha() and self.page.is_of_notes(element)
+
+    def _is_bold(self, element: HtmlElement) -> bool:
+        return (element.tag == "p" or not self.page.holds_blocks(element)) and is_bold(element)
+
+    def _is_repeated(self, term: HtmlElement) -> bool:
+        """Whether the definition itself begins with the term."""
+        after = term.getnext()
+        return after is not None and after.tag == "dd" and text_of(after).startswith(f"{text_of(term)} ")
 
     def _furniture(self, element: HtmlElement) -> None:
         """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
@@ -256,22 +313,23 @@ class _Walk:
         label = self.page.attributed(element) or label
         if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
-        if re.fullmatch(r"h[1-6]", tag) and self.page.is_of_notes(element):
+        if tag in _HEADS and self.page.is_of_notes(element):
             self.parsed.leave_out("heading of notes", text_of(element))
-        elif re.fullmatch(r"h[1-6]", tag):
-            self._heading(element, label, int(tag[1]), indent)
-        elif element in self.page.headings or (tag == "p" and is_bold(element)):
-            self._heading(element, label, BOLD_LEVEL, indent)
+        elif tag in _HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
+            self._heading(element, label, int(tag[1]) if tag in _HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
             for number, item in items_of(element, tag):
-                if is_note(item):
-                    self._note(item, indent)
+                mark = self.page.linked_mark(item)
+                if mark or is_note(item):
+                    self._note(item, indent, mark.strip("()[]") or number.rstrip("."))
                     continue
                 counts = self.page.shows_counters and not is_marked(item)
                 shown = self.page.attributed(item) or (number if counts else "")
                 self.walk(item, depth, indent + 1, shown)
-        elif tag == "aside" or is_note(element) or (tag == "p" and self.page.is_linked_note(element)):
+        elif tag == "aside" or is_note(element) or (tag == "p" and self._heads_notes(element)):
             self._note(element, indent)
+        elif tag in {"p", "div", "dd"} and (mark := self.page.linked_mark(element)):
+            self._note(element, indent, mark.strip("()[]"))
         elif tag == "table":
             self._table(element, depth, indent)
         elif tag == "pre":
@@ -285,15 +343,22 @@ class _Walk:
         if number is not None and not label:
             label = text_of(number)
             text = text.removeprefix(label).strip()
+        if words := self.page.repeated_before(element) if element in self.page.headings else "":
+            self.parsed.leave_out("words before each heading", words)
+            text = text.removeprefix(words).strip()
         self._add(text, "heading", label, level, indent)
 
-    def _note(self, element: HtmlElement, indent: float) -> None:
+    def _note(self, element: HtmlElement, indent: float, mark: str = "") -> None:
         label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
+        if mark and not label:
+            label, text = mark, text.lstrip("([").removeprefix(mark).lstrip(")] ")
         self._add(text, "note", label, 0, indent)
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
         """Adds a table; one that only places numbers beside their texts is added as text."""
         rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table)]
+        for caption in table.iterchildren("caption"):
+            self._add(text_of(caption), "heading", "", BOLD_LEVEL, indent)
         if not is_layout(rows):
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
@@ -304,6 +369,9 @@ class _Walk:
                 self.anchor = cell.get("id") or self.anchor
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
+                if cell in self.page.headings:
+                    self._heading(cell, label, BOLD_LEVEL, indent)
+                    continue
                 self.walk(cell, depth, indent + 1, label)
                 label = "" if len(self.parsed.blocks) > before else label
             if label:
@@ -312,7 +380,9 @@ class _Walk:
     def _inline(self, element: HtmlElement, inline: list[str]) -> None:
         if element.get("id") or (element.tag == "a" and element.get("name")):
             self.anchor = element.get("id") or element.get("name") or ""
-        inline.append("".join(pieces_of(element)))
+        text = "".join(pieces_of(element))
+        between = inline[-2] if len(inline) > 1 and not inline[-1] else ""
+        inline.append(f" {text}" if runs_on(between, text) else text)
 
     def _flush(self, inline: list[str], label: str, indent: float, *, last: bool = False) -> str:
         """Adds the waiting words as paragraphs; returns an unused label or, if ``last``, adds it alone first."""

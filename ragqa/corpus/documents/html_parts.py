@@ -62,13 +62,15 @@ def text_of(element: HtmlElement) -> str:
 
 
 def pieces_of(element: HtmlElement) -> Iterator[str]:
-    """Lazily yields the words below this element, with spaces at the beginning and end of blocks."""
+    """Lazily yields the words below this element, with spaces around blocks, and between a number and its title."""
     yield element.text or ""
     waiting: list[HtmlElement | str] = [*element.iterchildren(reversed=True)]  # a stack instead of recursion
+    said = ""  # the words of the element before, if none are between
     while waiting:
         child = waiting.pop()
         if isinstance(child, str):
             yield child
+            said = ""
             continue
         tag = child.tag
         is_block = tag in BLOCKS
@@ -80,15 +82,44 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
         if tag == "img":
             yield child.get("alt") or ""
         elif isinstance(tag, str):
-            if child.text:
-                yield child.text
+            if text := child.text:
+                yield f" {text}" if said and runs_on(said, text) else text
+                said = text
             waiting += child.iterchildren(reversed=True)
 
 
-def number_of(element: HtmlElement) -> HtmlElement | None:
-    """The first child, if it is inline and has only the number of the text after it, in bold or colour."""
+def runs_on(before: str, text: str) -> bool:
+    """Whether a text in an element of its own begins anew behind another without a space: "PART 1" and "Title"."""
+    return text[:1].isupper() and (before[-1:].isdigit() or before[-1:].islower())
+
+
+def is_paragraph(element: HtmlElement) -> bool:
+    """Whether a ``span`` is set as a paragraph: its first child is the number of the next, or it follows one alike."""
+    if len(element) > 1 and not (element.text or "").strip() and not (element[0].tail or "").strip():
+        label = (element[0].text or "").strip() if len(element[0]) == 0 else ""
+        if label and not label[0].isalnum() and is_label(label) and has_text(element[1]):
+            return True
+    before = element.getprevious()
+    if before is None or before.tag != "span" or not element.get("class") or (before.tail or "").strip():
+        return False
+    ended = before.get("class") == element.get("class") and text_of(before)[-1:] in set(".;:—–")
+    return ended and len(text_of(element).split()) > 2
+
+
+def raises_numbers(main: HtmlElement) -> bool:
+    """Whether the page raises the numbers of paragraphs, without links, and no such number is a mark in a text."""
+    raised = [one for one in main.iter("sup") if one.find("a") is None and text_of(one)[:1].isdigit()]
+    above = [one.getparent() for one in raised]
+    first = all(p[0] is one and not (p.text or "").strip() for p, one in zip(above, raised, strict=True))
+    return len(raised) > 2 and first
+
+
+def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | None:
+    """The first child, if it is inline and has only the number of the text after it, in bold, in colour or raised."""
     first = element[0] if len(element) and not (element.text or "").strip() else None
-    if first is None or first.tag in BLOCKS or first.tag in {"a", "sup", "br", "img"} or not isinstance(first.tag, str):
+    if first is None or first.tag in BLOCKS or first.tag in {"a", "br", "img"} or not isinstance(first.tag, str):
+        return None
+    if first.tag == "sup" and not (raised and first.find("a") is None):
         return None
     number = clean_line("".join(islice(first.itertext(), 4)))
     if not number or len(number) > _LONGEST_NUMBER or number[:2].isalpha() or not is_label(number):

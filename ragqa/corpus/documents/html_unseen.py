@@ -66,7 +66,7 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         holds = tag == "form" and element.find(".//h1") is not None and n_chars(element) >= _MOST * whole
         names = tag == "button" and re.fullmatch("h[1-6]|summary", element.getparent().tag)
         return "" if holds or names else "navigation, form or embedded object"
-    if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
+    if tag == "a" and (element.get("href") or "")[:1] == "#" and _is_symbol(element):
         return "link to its own heading"
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return "hidden text"
@@ -77,6 +77,11 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     if _is_furniture(f"{element.get('class') or ''} {element.get('id') or ''}") and n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
+
+
+def _is_symbol(element: HtmlElement) -> bool:
+    text = "".join(element.itertext()).strip()
+    return 0 < len(text) < 3 and not any(map(str.isalnum, text)) and element.find(".//img") is None
 
 
 @lru_cache(4096)

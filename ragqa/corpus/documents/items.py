@@ -17,6 +17,9 @@ ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ni
 _DASHES: Final = "–—−-"
 _MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # before a paragraph in a list
 _NAMED: Final = re.compile(r"(\w+(?: \w+){0,3}), \w+(?: \w+)?:?")  # "Unusual fees, such as"
+_DEFINES: Final = re.compile(
+    r"[“\"‘']?((?:[\w-]+ ){0,5}?[\w-]+)[”\"’']? (?:or [^.;:]{2,60} )?(?:means|includes|has the meaning)\b"
+)
 MAX_NAME: Final = 6  # most words of a cell that names its row
 Item = tuple[int, int, str]  # start and end offset in a text, and number
 Counted = tuple[str, int, str]  # a paragraph, the length of its mark, and its number
@@ -54,6 +57,20 @@ def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
         at = end + 1
 
 
+def terms_of(blocks: Sequence[Block]) -> list[tuple[str, int]]:
+    """For each paragraph the term that it defines, empty if none, and where its definition begins.
+
+    A sentence with a verb of definitions counts only beside another.
+    """
+    listed = [block.label if block.label and block.text.startswith(f"{block.label} ") else "" for block in blocks]
+    said = [_DEFINES.match(block.text) for block in blocks]
+    several = sum(map(bool, (*said, *listed))) > 1
+    return [
+        (term.rstrip(" :"), len(term) + 1) if term else (found[1] if found and several else "", 0)
+        for term, found in zip(listed, said, strict=True)
+    ]
+
+
 def _common_tail(names: Sequence[Sequence[str]]) -> str:
     """The ending, of three words or more with a capital first, that at least three names and most of them share."""
     tails = Counter(tuple(words[n:]) for words in names for n in range(1, len(words) - 2) if words[n][0].isupper())
@@ -69,7 +86,7 @@ def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
     """
     held: list[tuple[str, int, str]] = []  # marks, outermost first, with their counts and names
     n_paragraphs = 0
-    for block in blocks if len(blocks) > 1 else ():
+    for block, (term, start) in zip(blocks, terms_of(blocks), strict=True) if len(blocks) > 1 else ():
         found = _MARK.match(block.text)
         marks = [mark for mark, _, _ in held]
         if not found:
@@ -85,7 +102,8 @@ def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
         steps = (f"{ORDINALS[n - 1] if n else ''}{name}" for name, n in path)
         known_all = all(n <= len(ORDINALS) for _, n in path)
         name = ".".join((number.rstrip("."), *steps)).lstrip(".") if known_all else ""
-        yield block.text, found.end() if found else 0, name
+        name = f"{number.rstrip('.')}.{term}".lstrip(".") if term else name
+        yield block.text, start or (found.end() if found else 0), name
 
 
 def whole_paragraphs(text: str, counted: deque[Counted]) -> Iterator[Item]:

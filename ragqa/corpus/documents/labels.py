@@ -34,7 +34,8 @@ _WORD = re.compile(
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
-_BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
+_BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:bis|ter|quater|quinquies))(?=\s+\S|$)")
+_BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s+\(1\)\s+[A-Z])")  # "24 (1) Every one who …"
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
 _ROUND = re.compile(rf"\(({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(
@@ -62,7 +63,8 @@ _ROMAN_DIGITS: Final = (
 class Step:
     """One step of a number. Its siblings share its ``style`` and are ordered by ``value``.
 
-    ``other`` is the style and value of the second reading of a letter that may also be a Roman number.
+    ``other`` is the style and value of the second reading of a letter that may also be a Roman number. A doubled
+    letter may also count in a list of its own: (aa), (bb).
     """
 
     printed: str
@@ -74,6 +76,8 @@ class Step:
         yield self.style, self.value
         if self.other:
             yield self.other
+        if len(self.printed) == 4 and self.printed[0] == "(" and self.printed[1] == self.printed[2]:
+            yield f"({'aa' if self.printed[1].islower() else 'AA'})", ((ord(self.printed[1].lower()) - 96, ""),)
 
 
 def letters(number: int) -> str:
@@ -183,7 +187,7 @@ def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
     found = _MARKED.match(text)
     step = _step("", found[1], found[2]) if found else None
-    if not step and bare and (found := _BARE.match(text)):
+    if not step and (found := (_BARE if bare else _BARE_OPENING).match(text)):
         step = Step(found[1], "1.", (component(found[1]),))
     return (step, _behind(text, found.end())) if found and step else None
 

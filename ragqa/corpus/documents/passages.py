@@ -20,7 +20,15 @@ from ragqa.corpus.chunking import chunk, plain_outline
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
-from ragqa.corpus.documents.items import Counted, Item, cells_of, counted_paragraphs, table_number, whole_paragraphs
+from ragqa.corpus.documents.items import (
+    Counted,
+    Item,
+    cells_of,
+    counted_paragraphs,
+    table_number,
+    terms_of,
+    whole_paragraphs,
+)
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block, Unit, places_of
 from ragqa.corpus.files import passage_id_of, unique
@@ -70,6 +78,9 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
 
 
 def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
+    if unit.style and not unit.units and not any(part.text for part in unit.texts):
+        yield Piece(unit.number, _section(unit), unit.label, _place_of(unit.parts), _version(unit))
+        return
     if unit.parent is not None and _stays_whole(unit):
         beside = [below for below in unit.units if _reads_alone(below)]
         yield from _fitted(unit, [part for part in unit.parts if part not in beside], max_tokens)
@@ -288,6 +299,8 @@ def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
 def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, number: str = "", at: int = 0) -> str:
     """The texts of these parts and all units below, a line each; adds the numbered ones to ``items``."""
     lines = []
+    parts = list(parts)
+    terms = terms_of([part for part in parts if isinstance(part, Block) and part.text and part.kind != "table"])
     for part in parts:
         if isinstance(part, Block):
             line = part.text
@@ -295,11 +308,15 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
                 continue
             if items is not None and part.kind == "table":
                 items += cells_of(line, number, at)
+            elif items is not None and (found := terms.pop(0))[0]:
+                items.append((at + found[1], at + len(line), f"{number.rstrip('.')}.{found[0]}".lstrip(".")))
         else:
             label = f"{part.label}\t" if part.label else ""
             line = label + _joined(part.parts, items, part.number, at + len(label))
             if items is not None and len(line) > len(label) > 0:
-                items.append((at + len(label), at + len(line), part.number))
+                named = part.is_heading and len(part.parts) > 1  # an item's title is no part of its text
+                start = at + len(label) + (len(part.texts[0].text) + 1 if named and part.texts else 0)
+                items.append((start, at + len(line), part.number))
         lines.append(line)
         at += len(line) + 1
     return "\n".join(lines)

@@ -273,7 +273,7 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     last = paragraph.last
     if line.beside or last.beside:
         return line.beside == last.beside and 0 < line.base - last.base <= 1.6 * line.size
-    if abs(line.size - last.size) > 0.6 or _has_bullet(line):
+    if abs(line.size - last.size) > 0.6 or _has_bullet(line) or _is_numbered_heading(line, last, right, body):
         return False
     if line.bold != last.bold and line.words[0].bold != last.words[-1].bold:
         return False
@@ -299,6 +299,12 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     if not fits and line.left < paragraph.indent and paragraph.hanging:
         return not ended and len(paragraph.lines) == 1
     return fits or not ended
+
+
+def _is_numbered_heading(line: Line, last: Line, right: float, body: float) -> bool:
+    """Whether a line looks like a heading with a number, and the line before had room for its first word."""
+    had_room = right - last.right > line.words[0].right - line.left + 0.5 * line.size
+    return had_room and (line.bold or line.size > body * _LARGE) and bool(read_label(line.text, bare=True)[0])
 
 
 def _has_bullet(line: Line) -> bool:

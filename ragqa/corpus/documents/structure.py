@@ -14,14 +14,23 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
+    ITEM_WORDS,
     MARKED,
+    NO_HEADING_ENDS,
     counted,
     counted_on,
     counting_words,
+    is_of_page,
+    is_source,
     number_under,
+    numbered_levels,
+    numbers_a_part,
+    opens_list,
+    read_block,
     tell_apart,
     whole_value,
 )
+from ragqa.corpus.documents.indents import TOLERANCE, aligned, announces, further, is_after_box, is_outside
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
@@ -31,86 +40,53 @@ from ragqa.corpus.documents.labels import (
     follows,
     is_later,
     opens,
-    read_label,
 )
 from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
 
-_ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
-_TOLERANCE: Final = 6.0  # points within which two indents are equal
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 MAX_TITLE_WORDS: Final = 40
 _RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
-_NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
     blocks = list(counted_on(blocks))
-    marked = (block.kind == "heading" and block.level > 0 and not _is_of_page(block) for block in blocks)
-    builder = _Builder(counting_words(blocks), marks_headings=sum(marked) >= MARKED)
+    marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
+    builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     for n, block in enumerate(blocks):
-        if not builder.begun and block.kind == "heading" and _is_of_page(block) and _numbers_a_part(block):
+        if not builder.begun and block.kind == "heading" and is_of_page(block) and numbers_a_part(block):
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
         builder.add(block)
     tell_apart(builder.root)
     return builder.root
 
 
-def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
-    """The steps of a block's number and its text without them."""
-    is_heading = block.kind == "heading"
-    if block.label:
-        steps, rest = read_label(block.label, bare=True)
-        if block.place.startswith("sheet=") and block.level:
-            return (Step(block.label, ID, ((0, block.label),)),), block.text
-        if not steps or rest or (steps[0].style in RANKS and block.text[:1].islower()):  # "Section 5 of the Act …"
-            return (), f"{block.label} {block.text}".strip()
-        further, text = read_label(block.text)
-        if (
-            further
-            and further[0].style.startswith("(")
-            and opens_list(further[0])
-            and not steps[-1].style.startswith("(")
-        ):
-            return (*steps, *further), text
-        return steps, block.text
-    steps, rest = read_label(block.text, bare=is_heading)
-    if not steps:
-        return (), block.text
-    style = steps[0].style
-    if style in RANKS and not is_heading and rest:
-        named = rest[0].isupper() and len(rest.split()) <= _ITEM_WORDS and not rest.endswith(_NO_HEADING_ENDS)
-        return (steps, rest) if named else ((), block.text)
-    is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
-    return ((), block.text) if is_sentence else (steps, rest)
-
-
-def opens_list(step: Step) -> bool:
-    """Whether a list may begin with this step, in one of its readings."""
-    return any(opens(value) for _, value in step.readings())
-
-
 class _Builder:
-    def __init__(self, counted: dict[str, str], *, marks_headings: bool) -> None:
+    def __init__(self, counted: dict[str, str], numbered: set[int], *, marks_headings: bool) -> None:
         self.marks_headings = marks_headings
+        self.numbered = numbered  # levels of headings that begin with bare numbers
         self.root = Unit("", (), "", "", None)
         self.counted = counted  # words that number the document's parts
         self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, depth of the stack
+        self._closed: list[Unit] = []  # the stack that a heading without a number ended, until the next number
         self._last: dict[tuple[str, bool], Unit] = {}  # by style, headings apart: numbers may continue over parts
 
     def add(self, block: Block) -> None:
         if block.kind == "version":
             self._holding().version = block.text
             return
-        if block.kind in {"table", "note"}:
-            self._unnumbered(block, block.kind)
+        if block.kind in {"table", "note"} or (self._stack[1:] and is_source(block)):
+            self._unnumbered(block, "table" if block.kind == "table" else "note")
             return
         steps, text = read_block(block)
         if block.label and not steps:
-            block = replace(block, text=text, label="")
+            block = replace(block, text=text, label="" if re.search(r"\d", block.label) else block.label)
+        if self._is_origin(steps, text, block):
+            self._unnumbered(replace(block, text=f"{block.label} {block.text}".strip(), label=""), "text")
+            return
         if not steps and self.counted and (found := counted(block, self.counted)):
             steps, text = (found[0],), found[1]
         if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
@@ -121,13 +97,13 @@ class _Builder:
             else:
                 self._go_on(block)
             return
-        if (name := _RUN_IN.match(text)) and len(name[1].split()) <= _ITEM_WORDS and steps[-1].style in {"1.", DOTTED}:
+        if (name := _RUN_IN.match(text)) and len(name[1].split()) <= ITEM_WORDS and steps[-1].style in {"1.", DOTTED}:
             self.add(replace(block, text=name[1].strip(), label=steps[-1].printed, kind="heading"))
             self.add(replace(block, text=text[name.end() :], label="", kind="text"))
             return
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
         for step in steps:
-            level = 0 if step.style == GUIDANCE and _is_of_page(block) else block.level  # a text size shows no depth
+            level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
         unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
@@ -146,10 +122,19 @@ class _Builder:
         after = last is not None and follows(last.value, value)
         return not after and not (opens(value) and any(whole_value(unit) == value[:-1] for unit in self._stack))
 
+    def _is_origin(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
+        """Whether "Regulation 7" alone below the heading of a schedule names the provision that the schedule serves."""
+        if len(steps) != 1 or text or block.kind == "heading" or RANKS.get(steps[0].style, 0) < 1:
+            return False
+        top = self._stack[-1]
+        return RANKS.get(top.style) == 0 and not top.units and not opens(steps[0].value)
+
     def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
         """Whether a bare number or an initial neither begins nor continues a list: "12 USC", "T. S. Eliot"."""
         step = steps[0]
-        if block.label or step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
+        if block.label or len(steps) > 1 or (block.kind == "heading" and block.level in self.numbered):
+            return False
+        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
             return False
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not any(
@@ -159,14 +144,18 @@ class _Builder:
 
     def _reads_as_heading(self, step: Step, text: str) -> bool:
         """Whether a numbered text is the name of the text after it, and not a statement."""
-        if self.marks_headings or step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
+        if self.marks_headings and step.style not in RANKS:
             return False
-        return 0 < len(text.split()) <= 15 and not text.endswith(_NO_HEADING_ENDS) and not text[:1].islower()
+        if step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
+            return False
+        return 0 < len(text.split()) <= 15 and not text.endswith(NO_HEADING_ENDS) and not text[:1].islower()
 
     def _caption(self, block: Block) -> None:
         """Adds a heading without a number, which ends lists and rules and names the text after it."""
+        before = self._stack[:]
         while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]) or self._ends(self._stack[-1], block):
             self._stack.pop()
+        self._closed = before if len(before) > len(self._stack) else self._closed
         level = block.level or 7
         depth = len(self._stack)
         self._captions = [held for held in self._captions if held[0] < level and held[2] <= depth]
@@ -176,7 +165,7 @@ class _Builder:
     def _ends(self, unit: Unit, heading: Block) -> bool:
         """Whether a heading without a number ends this unit, which has text, by the level in its source."""
         as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
-        return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or _is_of_page(heading))
+        return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or is_of_page(heading))
 
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
@@ -205,7 +194,8 @@ class _Builder:
         top = self._stack[-1]
         return (
             top.style in RANKS
-            and not any(isinstance(part, Unit) or part.text for part in top.parts)
+            and not any(part.style or part.kind != "text" for part in top.units)
+            and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
             and not block.text[:1].islower()
@@ -215,12 +205,12 @@ class _Builder:
     def _entitle(self, block: Block) -> None:
         top = self._stack[-1]
         level = top.parts[0].level if top.parts and isinstance(top.parts[0], Block) else block.level
-        top.parts[:] = [replace(block, kind="heading", level=level)]
+        top.parts[:] = [replace(block, kind="heading", level=level), *top.units]
         top.is_heading = True
 
     def _go_on(self, block: Block) -> None:
         """Adds text without a number to the unit that it continues, by its indent if indents are known."""
-        while self._announces_anew(self._stack[-1], block):
+        while self._announces_anew(self._stack[-1], block) or is_after_box(self._stack[-1], block):
             self._stack.pop()
         depth = len(self._stack) - 1
         while depth and self._ends_before(self._stack[depth], block):
@@ -237,14 +227,14 @@ class _Builder:
     def _announces_anew(self, unit: Unit, block: Block) -> bool:
         """Whether a text such as "For others:" is further left than this item and so introduces another list."""
         listed = self._is_item(unit) or (unit.style == "1." and not unit.is_heading)
-        return listed and block.text.endswith(":") and _is_outside(block, unit)
+        return listed and block.text.endswith(":") and is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
         if not self._is_item(unit):
-            return self._is_rule(unit) and 0 < block.indent < unit.margin - _TOLERANCE
+            return self._is_rule(unit) and 0 < block.indent < unit.margin - TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
-            return _is_outside(block, unit)
+            return is_outside(block, unit)
         if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
             return True  # "HAS ADOPTED THIS REGULATION:"
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
@@ -260,8 +250,11 @@ class _Builder:
             depth, chosen = self._under_prefix(step.value), step
         elif step.style == GUIDANCE:
             depth, chosen = self._under_guided(level), step
+        elif (going_on := self._reopened(step)) is not None:
+            depth, chosen = going_on
         else:
             depth, chosen = self._weighed(step, indent, level, is_heading)
+        self._closed = []
         depth = min(depth, _DEEPEST)
         self._stack = self._stack[: depth + 1]
         above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
@@ -271,6 +264,21 @@ class _Builder:
         self._stack.append(unit)
         self._last[chosen.style, is_heading] = unit
         return unit
+
+    def _reopened(self, step: Step) -> tuple[int, Step] | None:
+        """The place of "(2)" whose "(1)" was ended by a heading without a number, which names only "(2)"."""
+        if opens_list(step) or not step.style.startswith("("):
+            return None
+        for n in range(len(self._closed) - 1, len(self._stack) - 1, -1):
+            unit = self._closed[n]
+            if unit.style == step.style and not unit.is_heading and follows(unit.value, step.value):
+                held, depth = self._stack[-1].parts, len(self._stack)
+                self._stack = self._closed[:n]
+                while isinstance(held[-1], Unit) and held[-1].kind == "heading" and not held[-1].style:
+                    self._stack[-1].parts.append(held.pop())
+                self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
+                return n - 1, step
+        return None
 
     def _under_rank(self, rank: float, level: int) -> int:
         """The depth of the innermost unit of a higher rank, or of a numbered heading below it with only such units."""
@@ -326,7 +334,7 @@ class _Builder:
                     continue
                 later = -1.0 if step.other else 0.5  # "(i)" after "(c)" is no ninth letter
                 weight = 3.0 if follows(unit.value, value) else later if is_later(unit.value, value) else -3.0
-                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
+                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + aligned(unit.indent, indent)
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 if opens(value) and self._starts_again(n, indent, is_heading):
                     weight = 2.5
@@ -342,10 +350,7 @@ class _Builder:
             while is_heading and self._is_rule(self._stack[under]):  # no heading is below a rule
                 under -= 1
             top = self._stack[-1]
-            if top.indent and indent and indent < top.indent - _TOLERANCE:
-                weight -= 1.5
-            elif opens(value) and top.style and top.indent and indent > top.indent and _aligned(top.indent, indent) < 0:
-                weight += 1.5  # "(i)" further right than "(h)" begins a new list
+            weight += further(top, indent, opens=opens(value), announced=step.other is not None and announces(top))
             if weight > best:
                 best, chosen, place = weight, read, under
         return place, chosen
@@ -354,7 +359,7 @@ class _Builder:
         """Whether a heading without a number came since this unit, and the new number has the same indent."""
         unit = self._stack[n]
         since = any(depth > n for _, _, depth in self._captions)
-        return since and unit.is_heading == is_heading and _aligned(unit.indent, indent) > 0
+        return since and unit.is_heading == is_heading and aligned(unit.indent, indent) > 0
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
         """Whether a chapter of this number may follow this rule, whose own chapter has no heading."""
@@ -378,22 +383,3 @@ class _Builder:
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
-
-
-def _numbers_a_part(block: Block) -> bool:
-    steps, _ = read_block(block)
-    return bool(steps) and steps[0].style in {"1.", DOTTED, *RANKS}
-
-
-def _is_of_page(block: Block) -> bool:
-    return block.place.startswith("page=")
-
-
-def _aligned(before: float, after: float) -> float:
-    if not before or not after or before == after == OUTERMOST:
-        return 0.0
-    return 1.0 if abs(before - after) <= (_TOLERANCE if max(before, after) > 10 else 0.1) else -1.0
-
-
-def _is_outside(block: Block, unit: Unit) -> bool:
-    return bool(block.indent) and block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)

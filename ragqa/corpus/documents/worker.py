@@ -22,6 +22,7 @@ from typing import Any, Final
 from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
 from ragqa.corpus.documents.conservation import check_words
+from ragqa.corpus.documents.contents import leave_out_contents
 from ragqa.corpus.documents.counting import doubtful
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.exported import exported
@@ -62,6 +63,7 @@ def read_document(
             raise UnreadableError(msg)
         return {"title": passages[0].title, "passages": _as_dicts(passages)}
     parsed = parse_html(path, beside) if kind == "HTML" else _PARSERS[kind](path)
+    leave_out_contents(parsed)
     root = build(parsed.blocks)
     title = title_of(parsed, document_id.rpartition("/")[2])
     passages = passages_of(root, document_id, title, max_tokens)
