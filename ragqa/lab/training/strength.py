@@ -211,7 +211,8 @@ def strength_card(report: StrengthReport) -> ModelCard:
         command="ragqa train obligations --strength RAGQA_DATA --data ObligationClassificationDataset.json "
         "--out ragqa/models/strength",
         seed=0,
-        limits="One person labelled half of them, a language model the others. A duty in words that no labelled sentence has (an order without a duty word, "
+        limits="One person labelled half of them, a language model the others. A duty in words that no labelled "
+        "sentence has (an order without a duty word, "
         '"will" for "must") is missed more often than one with "must" or "shall"; "shall" of what merely applies or '
         "is deemed is sometimes taken for a duty. English only.",
     )
