@@ -14,7 +14,7 @@ from ragqa.corpus.documents.titles import short_title
 from ragqa.records.comparison import Said
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
-from ragqa.types import AnswerSentence, Passage
+from ragqa.types import AnswerSentence, Drop, Passage, Selection
 from ragqa.types.scores import CitationCheck, SentenceVerdict, Verdict
 
 QUOTED: Final = "quoted"
@@ -57,6 +57,18 @@ def place(passage: Passage) -> str:
     number = "" if passage.section.endswith(passage.number) else passage.number
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
+
+
+def as_of_words(day: str, selection: Selection) -> str:
+    """What an answer says about the day, YYYY-MM-DD, that it was asked as of; empty without a day."""
+    gone = [one.passage for one in selection.dropped if one.drop is Drop.NOT_IN_FORCE]
+    if not day:
+        return ""
+    if not gone:
+        return f"As of {day}: of the passages found, none was left out for its dates."
+    named = "; ".join(f"{short_name(one)} ({one.days})" for one in gone[:3])
+    more = f"; and {len(gone) - 3} more" if len(gone) > 3 else ""
+    return f"As of {day}. Left out, not in force then: {named}{more}."
 
 
 def with_names(text: str, passages: Sequence[Passage]) -> str:
