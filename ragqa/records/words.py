@@ -36,6 +36,13 @@ def quantity(count: int, noun: str, nouns: str = "") -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def size_words(size: int) -> str:
+    """A number of bytes in words, such as 3.2 MB."""
+    if size < 1_000:
+        return quantity(size, "byte")
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{round(size / 1000):,} kB"
+
+
 def short_name(passage: Passage) -> str:
     """The name of a passage in citations: the first words of its title, without a word like "Rules", and its number.
 
