@@ -202,6 +202,12 @@ def as_asked(config: FilteringConfig, asked: AskedDay | None, rankings: Iterable
     return replace(config, in_force=asked.day) if asked and is_dated else config
 
 
+def standing(ranking: Ranking, day: str) -> Ranking:
+    """The ranking without the passages that are not in force on this day; unchanged without a day."""
+    names = {hit.passage.passage_id for hit in _not_in_force(ranking.hits, day)} if day else ()
+    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id not in names))
+
+
 def _not_in_force(hits: Sequence[ScoredPassage], day: str) -> list[ScoredPassage]:
     """The hits not in force on this day. A rule is in force until the next version of it among the hits is."""
     versions: dict[tuple[str, str], list[Passage]] = defaultdict(list)
@@ -230,12 +236,11 @@ def _replaces(later: Passage, earlier: Passage) -> bool:
 
 def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: FilteringConfig) -> Selection:
     """The selection from the passages in force on the day of the question; the others are dropped and come last."""
-    names = {hit.passage.passage_id for hit in gone}
-    standing = tuple(hit for hit in ranking.hits if hit.passage.passage_id not in names)
-    selection = select(replace(ranking, hits=standing), config)
+    rest = standing(ranking, config.in_force)
+    selection = select(rest, config)
     dropped = (
         Candidate(hit, rank, 0.0, 0.0, Drop.NOT_IN_FORCE, f"dropped: {hit.passage.days}, not on {config.in_force}")
-        for rank, hit in enumerate(gone, start=len(standing) + 1)
+        for rank, hit in enumerate(gone, start=len(rest.hits) + 1)
     )
     return replace(selection, dropped=(*selection.dropped, *dropped))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragqa.english.days import asked_day
 from ragqa.errors import ConfigError, QuestionError
-from ragqa.filtering import as_asked, select
+from ragqa.filtering import as_asked, select, standing
 from ragqa.fusion import fuse, led_by, rerank
 from ragqa.generation.answers import check_answer
 from ragqa.generation.relevance import relevance
@@ -148,9 +148,10 @@ class Pipeline:
         yield scored
 
     def search(self, question: str) -> Ranking:
-        """The fused ranking for this question, reranked if there is a reranker, and not filtered."""
+        """The fused ranking for this question, reranked if there is a reranker, and filtered only by day."""
         ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
-        return self._led_by_number(question, self._reranked(question, ranking))
+        ranking = self._led_by_number(question, self._reranked(question, ranking))
+        return standing(ranking, self.config.filtering.in_force)
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """How far the answer, written from these passages, answers the question; None for a refusal."""

@@ -13,7 +13,7 @@ from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record, reselect
 from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
-from ragqa.types import Question, Ranking, ScoredPassage, Selection
+from ragqa.types import Drop, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
@@ -251,9 +251,12 @@ def test_a_question_is_answered_as_of_its_day(tmp_path, question, setting, kept,
         assert stale(view, pipeline.config) == ()
 
 
-def test_a_generator_that_selects_for_itself_does_so_as_of_the_day():
+@pytest.mark.parametrize(
+    ("name", "day"), [("fan-out", "31.12.2023"), ("direct", "31.12.2023"), ("direct", "1 May 2026")]
+)
+def test_a_generator_that_selects_for_itself_does_so_as_of_the_day(name, day):
     filtering = FilteringConfig(threshold=0.0, max_drop=1.0)
-    config = Config(generation=GenerationConfig("fan-out"), filtering=filtering)
+    config = Config(generation=GenerationConfig(name, quote_anyway=True), filtering=filtering)
     pipeline = make_pipeline(config=config, retrievers=(FakeRetriever(two_versions()),))
     given = {
         "config": config.generation,
@@ -262,10 +265,15 @@ def test_a_generator_that_selects_for_itself_does_so_as_of_the_day():
         "obligations": pipeline.models.obligations,
         "verifier": RepassVerifier(pipeline.scorer),
     }
-    generator = registry.make(registry.GENERATORS, "fan-out", **given)
-    events = list(replace(pipeline, generator=generator).run(Question("Who must report as of 31.12.2023?")))
+    generator = registry.make(registry.GENERATORS, name, **given)
+    events = list(replace(pipeline, generator=generator).run(Question(f"Who must report as of {day}?")))
     (selection,) = (event.selection for event in events if isinstance(event, Selected))
-    assert {one.passage_id for one in selection.passages} == {"old:1.1", "any:2.1"}
+    now, gone = ("old", "new") if "2023" in day else ("new", "old")
+    assert {one.passage_id for one in selection.passages} == {f"{now}:1.1", "any:2.1"}
+    assert [one.passage.passage_id for one in selection.dropped if one.drop is Drop.NOT_IN_FORCE] == [f"{gone}:1.1"]
+    (answer,) = (event.answer for event in events if isinstance(event, Answered))
+    assert ("five days" in answer.text, "three days" in answer.text) == (now == "old", now == "new")
+    assert "Left out, not in force then: Loss 1.1" in answer.note
 
 
 def test_a_day_that_does_not_exist_is_refused_where_passages_have_dates():
