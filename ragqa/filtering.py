@@ -12,14 +12,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
 
+from ragqa.english.days import AskedDay
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection, min_max_norm
+from ragqa.types import Candidate, Drop, Limit, Passage, Ranking, ScoredPassage, Selection, min_max_norm
 
 PAIRED: Final = 0.2  # a passage that is read with a kept passage may lie this far below the threshold
 CUT_WEIGHTS: Final = {"bias": -7.6, "relevance": 10.22, "others": -4.45, "lead": 2.83}  # `ragqa train cut`
@@ -176,7 +178,7 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
     Pairs stay together: a passage among the best top-k that is read with a kept passage (`ScorePart.via`) is also kept
     if its relevance is at least the threshold minus `PAIRED`.
     """
-    if gone := [hit for hit in ranking.hits if config.in_force and not hit.passage.is_in_force(config.in_force)]:
+    if config.in_force and (gone := _not_in_force(ranking.hits, config.in_force)):
         return _in_force(ranking, gone, config)
     relevances = min_max_norm([hit.score for hit in ranking.hits])
     rule = RULES[config.method](relevances, config)
@@ -194,13 +196,51 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
     return Selection(kept, tuple(candidate for candidate in candidates if candidate.drop is not None), rule.limits())
 
 
+def as_asked(config: FilteringConfig, asked: AskedDay | None, rankings: Iterable[Ranking]) -> FilteringConfig:
+    """The settings with the day that the question names, if a passage that was found has dates."""
+    is_dated = asked is not None and any(hit.passage.days for ranking in rankings for hit in ranking.hits)
+    return replace(config, in_force=asked.day) if asked and is_dated else config
+
+
+def standing(ranking: Ranking, day: str) -> Ranking:
+    """The ranking without the passages that are not in force on this day; unchanged without a day."""
+    names = {hit.passage.passage_id for hit in _not_in_force(ranking.hits, day)} if day else ()
+    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id not in names))
+
+
+def _not_in_force(hits: Sequence[ScoredPassage], day: str) -> list[ScoredPassage]:
+    """The hits not in force on this day. A rule is in force until the next version of it among the hits is."""
+    versions: dict[tuple[str, str], list[Passage]] = defaultdict(list)
+    for passage in (hit.passage for hit in hits):
+        if passage.number and passage.effective and passage.is_in_force(day):
+            versions[passage.title, passage.number].append(passage)
+    found = []
+    for hit in hits:
+        one = hit.passage
+        later = [other.effective for other in versions[one.title, one.number] if _replaces(other, one)]
+        dated = replace(hit, passage=replace(one, until=min(filter(None, (one.until, *later))))) if later else hit
+        if not dated.passage.is_in_force(day):
+            found.append(dated)
+    return found
+
+
+def _replaces(later: Passage, earlier: Passage) -> bool:
+    """Whether a rule of the same title and number in another document is a later version: at least half of the words
+    are the same.
+    """
+    if later.document_id == earlier.document_id or not "" < earlier.effective < later.effective:
+        return False
+    before, after = set(earlier.text.split()), set(later.text.split())
+    return 2 * len(before & after) >= max(len(before), len(after))
+
+
 def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: FilteringConfig) -> Selection:
     """The selection from the passages in force on the day of the question; the others are dropped and come last."""
-    standing = tuple(hit for hit in ranking.hits if hit not in gone)
-    selection = select(replace(ranking, hits=standing), config)
+    rest = standing(ranking, config.in_force)
+    selection = select(rest, config)
     dropped = (
         Candidate(hit, rank, 0.0, 0.0, Drop.NOT_IN_FORCE, f"dropped: {hit.passage.days}, not on {config.in_force}")
-        for rank, hit in enumerate(gone, start=len(standing) + 1)
+        for rank, hit in enumerate(gone, start=len(rest.hits) + 1)
     )
     return replace(selection, dropped=(*selection.dropped, *dropped))
 

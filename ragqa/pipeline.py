@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ragqa.english.days import asked_day
 from ragqa.errors import ConfigError, QuestionError
-from ragqa.filtering import select
+from ragqa.filtering import as_asked, select, standing
 from ragqa.fusion import fuse, led_by, rerank
 from ragqa.generation.answers import check_answer
 from ragqa.generation.relevance import relevance
@@ -22,6 +23,7 @@ from ragqa.plugins import registry
 from ragqa.plugins.protocols import Generator, Retriever, Scorer, SearchingGenerator
 from ragqa.records.recorder import Recorder
 from ragqa.records.store import RecordStore
+from ragqa.records.words import as_of_words
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
@@ -64,10 +66,11 @@ class Pipeline:
         If `generator` is None, `Selected` is the last event and nothing is stored.
         """
         question = clean_question(question)
-        generator = self._generator_of(question)
-        recorder = Recorder(question, self.config, asdict(self.index.manifest), self.infos, self.records)
+        dated, undated = self._as_asked(question)
+        generator = dated._generator_of(question)
+        recorder = Recorder(question, dated.config, asdict(self.index.manifest), self.infos, self.records)
         with recorder.storing_failures():
-            for event in self._stages(question, generator):
+            for event in dated._stages(undated, generator):
                 recorder.observe(event)
                 yield event
                 if isinstance(event, BestSoFar):
@@ -83,6 +86,30 @@ class Pipeline:
         like an answer. Raises QuestionError and ScoringError as `run` does.
         """
         return self.run(Question(question, given=text or " "))
+
+    def _as_asked(self, question: Question) -> tuple[Pipeline, Question]:
+        """The pipeline for the day that the question names, and the question without it, if passages have dates.
+
+        Raises QuestionError if there is no such day.
+        """
+        asked = asked_day(question.text)
+        if asked is None:
+            return self, question
+        rankings = rank(self.retrievers, question.query, self.config.retrieval.top_k)
+        filtering = as_asked(self.config.filtering, asked, rankings)
+        if filtering is self.config.filtering:
+            return self, question
+        if not asked.day:
+            msg = (
+                f"expected a day such as 1 March 2024 or 31.12.2023, found {asked.written!r}; correct it and ask again"
+            )
+            raise QuestionError(msg)
+        config, generator, before = replace(self.config, filtering=filtering), self.generator, question.follow_up
+        if isinstance(generator, SearchingGenerator):  # it selects passages itself
+            generator = _generator(config, self.models, self.models.scorer(config.scoring))
+        if before and before.asked == question.text:
+            before = replace(before, asked=asked.rest)
+        return replace(self, config=config, generator=generator), replace(question, text=asked.rest, follow_up=before)
 
     def _generator_of(self, question: Question) -> Generator | SearchingGenerator | None:
         if not question.given:
@@ -110,6 +137,8 @@ class Pipeline:
             answer = yield from generator.stream(question, selection.passages)
         if config.generation.generator in registry.entry_points_of(registry.GENERATORS):
             check_answer(answer, len(selection.passages), self.config.generation.generator)
+        said = (as_of_words(config.filtering.in_force, selection), answer.note)
+        answer = replace(answer, note=" ".join(filter(None, said)))
         yield Answered(answer)
         if relevance := self.relevance(question, answer, selection.passages):
             yield RelevanceMeasured(relevance)
@@ -119,9 +148,10 @@ class Pipeline:
         yield scored
 
     def search(self, question: str) -> Ranking:
-        """The fused ranking for this question, reranked if there is a reranker, and not filtered."""
+        """The fused ranking for this question, reranked if there is a reranker, and filtered only by day."""
         ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
-        return self._led_by_number(question, self._reranked(question, ranking))
+        ranking = self._led_by_number(question, self._reranked(question, ranking))
+        return standing(ranking, self.config.filtering.in_force)
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """How far the answer, written from these passages, answers the question; None for a refusal."""

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ragqa.errors import ConfigError
 from ragqa.filtering import expected_f2, probabilities, select
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Drop, Ranking
-from tests.support.fakes import ranking
+from ragqa.types import Drop, Ranking, ScoredPassage
+from tests.support.fakes import passage, ranking
 
 
 def fused(*values: float) -> Ranking:
@@ -64,6 +64,36 @@ def test_what_is_not_in_force_on_the_day_is_dropped_and_says_so():
     assert select(ranked, FilteringConfig(in_force="2020-01-01")).kept[0].passage.passage_id == "p03"
     with pytest.raises(ConfigError, match="a day as YYYY-MM-DD, or empty, got '1 July'"):
         FilteringConfig(in_force="1 July")
+
+
+def version(year, text="A firm reports a loss within five days.", **fields):
+    given = {"title": "Loss Rules", "number": "1.1", "effective": f"{year}-01-01"} | fields
+    return ScoredPassage(passage(f"loss{year}:1.1", text, **given), 1.0)
+
+
+@pytest.mark.parametrize(("day", "kept"), [("2021-06-01", []), ("2022-01-01", [2022]), ("2026-06-01", [2025])])
+def test_a_rule_is_in_force_until_its_next_version_is(day, kept):
+    ranked = Ranking.of("fused", [version(2025, "A firm reports a loss within three days."), version(2022)])
+    selection = select(ranked, FilteringConfig(in_force=day))
+    assert [one.passage.passage_id for one in selection.kept] == [f"loss{year}:1.1" for year in kept]
+    if kept == [2025]:
+        (gone,) = selection.dropped
+        assert gone.explanation == "dropped: in force since 2022-01-01, until 2025-01-01, not on 2026-06-01"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        version(2025, "Boats carry ropes, lamps and a bell."),  # another rule of this number
+        version(2025, title="Gain Rules"),
+        version(2025, number=""),
+        version(2025, effective=""),
+        version(2025, document_id="loss2022"),
+    ],
+)
+def test_what_is_no_version_of_a_rule_replaces_nothing(other):
+    selection = select(Ranking.of("fused", [other, version(2022)]), FilteringConfig(in_force="2026-06-01"))
+    assert len(selection.kept) == 2
 
 
 def test_the_best_passage_is_always_kept():

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,14 +10,16 @@ from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
 from ragqa.records import recorder
 from ragqa.records.store import RecordStore
-from ragqa.records.view import from_record
-from ragqa.settings.config import Config, FilteringConfig
-from ragqa.types import Question, Ranking, Selection
+from ragqa.records.view import View, advance, from_record, reselect
+from ragqa.scoring.repass.verifier import RepassVerifier
+from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
+from ragqa.types import Drop, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.types.scores import Verdict
-from tests.support.fakes import FakeGenerator, FakeRetriever, answer
+from ragqa.ui.state.stale import stale
+from tests.support.fakes import FakeGenerator, FakeRetriever, answer, passage
 from tests.support.helpers import ANSWER, make_pipeline
 
 
@@ -191,3 +194,92 @@ def test_a_generator_of_a_package_that_gives_no_good_answer_is_named(result, mes
     pipeline = make_pipeline(generator=Careless(result))
     with pytest.raises(GenerationError, match=f"the generator 'direct' {message}"):
         list(pipeline.run(Question("What must a firm do?")))
+
+
+def two_versions():
+    """Rankings of a rule in two dated versions and of a rule without dates."""
+    fields = {"title": "Loss Rules", "number": "1.1"}
+    hits = [
+        ScoredPassage(
+            passage("new:1.1", "A firm must report within three days.", effective="2025-01-01", **fields), 3.0
+        ),
+        ScoredPassage(
+            passage("old:1.1", "A firm must report within five days.", effective="2022-01-01", **fields), 2.9
+        ),
+        ScoredPassage(passage("any:2.1", "A firm must keep a copy.", title="Copy Rules", number="2.1"), 2.8),
+    ]
+    return Ranking.of("bm25", hits)
+
+
+@pytest.mark.parametrize(
+    ("question", "setting", "kept", "note"),
+    [
+        ("Who must report?", "", ["new:1.1", "old:1.1", "any:2.1"], ""),
+        ("Who must report?", "2023-12-31", ["old:1.1", "any:2.1"], "Loss 1.1 (in force since 2025-01-01)."),
+        ("Who must report on 31.12.2023?", "2026-01-01", ["old:1.1", "any:2.1"], "As of 2023-12-31. Left out,"),
+        (
+            "As of 1 March 2026, who must report?",
+            "",
+            ["new:1.1", "any:2.1"],
+            "Loss 1.1 (in force since 2022-01-01, until 2025-01-01).",
+        ),
+    ],
+)
+def test_a_question_is_answered_as_of_its_day(tmp_path, question, setting, kept, note):
+    store, generator = RecordStore(tmp_path / "records.sqlite3"), FakeGenerator(answer("A firm must.", note="By hand."))
+    retriever = FakeRetriever(two_versions())
+    pipeline = make_pipeline(
+        records=store,
+        generator=generator,
+        retrievers=(retriever,),
+        config=Config(filtering=FilteringConfig(in_force=setting, max_drop=1.0, threshold=0.0)),
+    )
+    live = View(Question(question), pipeline.config)
+    for event in pipeline.run(Question(question)):
+        live = advance(live, event)
+    asked, passages = generator.calls[0]
+    assert [one.passage_id for one in passages] == kept
+    assert asked.text == retriever.calls[-1][0] == "Who must report?"
+    record = store.load(store.list()[0].record_id)
+    assert note in record.answer.note
+    assert record.answer.note.endswith("By hand.")
+    assert record.question.text == question
+    stored = from_record(record)
+    lower = replace(pipeline.config.filtering, top_k=9)
+    for view in (live, stored):  # under other settings on the page, too
+        assert reselect(view, pipeline.config.fusion, lower).passages == view.selection.passages
+        assert stale(view, pipeline.config) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "day"), [("fan-out", "31.12.2023"), ("direct", "31.12.2023"), ("direct", "1 May 2026")]
+)
+def test_a_generator_that_selects_for_itself_does_so_as_of_the_day(name, day):
+    filtering = FilteringConfig(threshold=0.0, max_drop=1.0)
+    config = Config(generation=GenerationConfig(name, quote_anyway=True), filtering=filtering)
+    pipeline = make_pipeline(config=config, retrievers=(FakeRetriever(two_versions()),))
+    given = {
+        "config": config.generation,
+        "filtering": filtering,
+        "encoder": pipeline.models.encoder,
+        "obligations": pipeline.models.obligations,
+        "verifier": RepassVerifier(pipeline.scorer),
+    }
+    generator = registry.make(registry.GENERATORS, name, **given)
+    events = list(replace(pipeline, generator=generator).run(Question(f"Who must report as of {day}?")))
+    (selection,) = (event.selection for event in events if isinstance(event, Selected))
+    now, gone = ("old", "new") if "2023" in day else ("new", "old")
+    assert {one.passage_id for one in selection.passages} == {f"{now}:1.1", "any:2.1"}
+    assert [one.passage.passage_id for one in selection.dropped if one.drop is Drop.NOT_IN_FORCE] == [f"{gone}:1.1"]
+    (answer,) = (event.answer for event in events if isinstance(event, Answered))
+    assert ("five days" in answer.text, "three days" in answer.text) == (now == "old", now == "new")
+    assert "Left out, not in force then: Loss 1.1" in answer.note
+
+
+def test_a_day_that_does_not_exist_is_refused_where_passages_have_dates():
+    dated = make_pipeline(retrievers=(FakeRetriever(two_versions()),))
+    with pytest.raises(QuestionError, match="expected a day such as 1 March 2024 .* found '31 February 2024'; correct"):
+        next(iter(dated.run(Question("Who must report as of 31 February 2024?"))))
+    retriever = FakeRetriever(make_pipeline().retrievers[0].result)
+    list(make_pipeline(retrievers=(retriever,)).run(Question("Who must act as of 31 February 2024?")))
+    assert retriever.calls[-1][0] == "Who must act as of 31 February 2024?"

@@ -1,4 +1,4 @@
-"""`ragqa index build | add | replace | remove | list | info | verify | advise | delete`."""
+"""`ragqa index build | add | replace | remove | watched | list | info | verify | advise | delete`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ from ragqa.library.collection import Collection, collection_of, collections, mak
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
+from ragqa.library.watched import WATCHED, proposals, watched_folder
 from ragqa.plugins.protocols import Encoder
 from ragqa.plugins.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
+from ragqa.records.words import size_words
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
@@ -221,6 +223,22 @@ def remove(name: Name, document: Annotated[str, typer.Argument(help="The documen
     held = next((d.document_id for d in collection.read().kept if document in {d.document_id, d.name}), document)
     collection.set_removed(held, removed=True)
     _update(collection, paths)
+
+
+@app.command()
+def watched() -> None:
+    """List the files of RAGQA_WATCHED_FOLDER that are new, or new versions; `add` and `replace` take them over."""
+    folder = watched_folder()
+    if folder is None:
+        raise ConfigError(f"expected a folder to watch, found none; name it by {WATCHED}")
+    found = proposals(folder, collections(Paths.from_env().library))
+    table = FittedTable(str(folder))
+    table.add_column("file")
+    table.add_column("size", justify="right")
+    table.add_column("what")
+    for one in found:
+        table.add_row(plain(one.name), size_words(one.size), plain(one.words))
+    stdout().print(table if found else plain(f"{folder}: nothing new"))
 
 
 def _collection(name: str, paths: Paths) -> Collection:

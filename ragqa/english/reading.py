@@ -14,7 +14,7 @@ from ragqa.english.quantities import Quantity, currency_at, is_name, quantities_
 from ragqa.english.words import STOP_WORDS, Word, words_of
 from ragqa.types import Span
 
-_MONTHS = {
+MONTHS = {
     name: n
     for n, name in enumerate(
         "january february march april may june july august september october november december".split(), 1
@@ -46,7 +46,7 @@ def dates_of(text: str, words: Sequence[Word]) -> tuple[Date, ...]:
     for n, word in enumerate(words):
         if n < taken:
             continue
-        month = _MONTHS.get(word.lower) if word.is_capital else None
+        month = MONTHS.get(word.lower) if word.is_capital else None
         if month and (word.lower != "may" or _has_number(words, n)):
             first, day = _day_before(words, n, taken)
             last, day = (n, day) if day else _day_after(words, n)

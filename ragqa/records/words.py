@@ -15,7 +15,7 @@ from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
-from ragqa.types import AnswerSentence, Passage
+from ragqa.types import AnswerSentence, Drop, Passage, Selection
 from ragqa.types.scores import CitationCheck, SentenceVerdict, Verdict
 
 QUOTED: Final = "quoted"
@@ -30,6 +30,13 @@ _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|
 def cut(text: str, most: int) -> str:
     """The text, cut after a word to at most ``most`` characters and an ellipsis."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
+
+
+def size_words(size: int) -> str:
+    """A number of bytes in words, such as 3.2 MB."""
+    if size < 1_000:
+        return quantity(size, "byte")
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{round(size / 1000):,} kB"
 
 
 def short_name(passage: Passage) -> str:
@@ -53,6 +60,18 @@ def place(passage: Passage) -> str:
     number = "" if passage.section.endswith(passage.number) else passage.number
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
+
+
+def as_of_words(day: str, selection: Selection) -> str:
+    """What an answer says about the day, YYYY-MM-DD, that it was asked as of; empty without a day."""
+    gone = [one.passage for one in selection.dropped if one.drop is Drop.NOT_IN_FORCE]
+    if not day:
+        return ""
+    if not gone:
+        return f"As of {day}: of the passages found, none was left out for its dates."
+    named = "; ".join(f"{short_name(one)} ({one.days})" for one in gone[:3])
+    more = f"; and {len(gone) - 3} more" if len(gone) > 3 else ""
+    return f"As of {day}. Left out, not in force then: {named}{more}."
 
 
 def with_names(text: str, passages: Sequence[Passage]) -> str:

@@ -188,10 +188,11 @@ class FilteringConfig(Checked):
     )
     in_force: str = setting(
         "",
-        "in force on",
-        help="A day, YYYY-MM-DD: passages not in force on that day, according to their source, are dropped. Empty: "
-        "none are dropped.",
-        label="In force on",
+        "as of",
+        help="A day, YYYY-MM-DD: passages not in force on that day, according to their source, are dropped. Empty: the "
+        "day that the question names (as of 1 March 2024), else none are dropped.",
+        key="as_of",
+        label="As of",
         off="",
         is_day=True,
     )

@@ -32,6 +32,7 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_MILVUS_TOKEN", "token of Milvus, or USER:PASSWORD"),
     Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
     Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, separated as in PATH", "none"),
+    Variable("RAGQA_WATCHED_FOLDER", "folder whose new and changed files are proposed in the Library page", "none"),
     Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
     Variable(
         "RAGQA_API", "`on` or `off`: whether programs may call `/v1` and `/mcp`", "on where nobody signs in, else off"

@@ -465,6 +465,11 @@ def test_a_corpus_of_the_library_is_kept_document_by_document(call, tmp_path, mo
     file.write_text("# Note\n\nA firm must keep records.\n\n## More\n\nA firm may ask for more time.")
     code, out, _, _ = call("index", "replace", "mine", str(file))
     assert (code, "note: replaced, passages: 0 new, 1 changed, 0 gone, 1 the same" in out) == (0, True)
+    assert "name it by RAGQA_WATCHED_FOLDER" in str(call("index", "watched")[3])
+    monkeypatch.setenv("RAGQA_WATCHED_FOLDER", str(tmp_path))
+    assert call("index", "watched")[1].endswith(": nothing new\n")
+    os.utime(file, (0, file.write_text("# Note\n\nA firm must keep all records.")))
+    assert "new version of note in mine" in call("index", "watched")[1]
     *_, error = call("index", "remove", "mine", "other")
     assert isinstance(error, RagqaError)
     assert "choose one of: note" in str(error)

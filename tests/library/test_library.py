@@ -26,6 +26,7 @@ from ragqa.library.questions import questions_of
 from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
 from ragqa.library.update import CHANGES, MAX_TOKENS, index_events
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
+from ragqa.library.watched import Proposal, proposals, take_over, watched_folder
 from ragqa.types import Passage
 from ragqa.types.streams import returned
 from tests.support.document_files import RULES, write_docx, write_html
@@ -429,6 +430,88 @@ def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader,
     assert [one.name for one in collection.read().staged] == ["note.md"]
     with pytest.raises(CorpusError, match="RAGQA_LIBRARY_FOLDERS lists"):
         take_from_folder(collection, "/etc", ("passwd",), reader)
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """A function that writes a file of the watched folder, a minute old."""
+    folder = tmp_path / "watched"
+    monkeypatch.setenv("RAGQA_WATCHED_FOLDER", str(folder))
+
+    def write(name, text, age=60.0):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (time.time() - age, time.time() - age))
+        return folder
+
+    return write
+
+
+def test_new_files_and_new_versions_of_the_watched_folder_are_proposed(tmp_path, reader, files, watched):
+    collection = make_collection("ferries", tmp_path / "library")
+    put_in(collection, reader, files / "note.md", files / "ferries.html")
+    index(collection, tmp_path / "indexes")
+    folder = watched("note.md", "# Note\n\nFerries run at nine.")
+    watched("copy.md", (files / "note.md").read_text())  # held under another name
+    watched("2026/fees.md", "# Fees\n\nA keeper must pay ten crowns.")
+    found = proposals(folder, [collection])
+    assert [(one.name, one.size, one.words) for one in found] == [
+        ("2026/fees.md", 37, "new document"),
+        ("note.md", 28, "new version of note in ferries"),
+    ]
+    assert collection.read().staged == ()  # nothing is taken unasked
+    new, version = found
+    assert take_over(collection, folder, new, reader) == []
+    assert take_over(collection, folder, version, reader) == []
+    assert [(one.name, one.replaces) for one in collection.read().staged] == [
+        ("2026 - fees.md", ""),
+        ("note.md", "note"),
+    ]
+    assert proposals(folder, [collection]) == ()
+    put_in(collection, reader)
+    index(collection, tmp_path / "indexes")
+    watched("note.md", (files / "note.md").read_text())  # the version before is no new one
+    watched("2026/fees.md", "# Fees\n\nA keeper must pay twelve crowns.")
+    assert [one.words for one in proposals(folder, [collection])] == ["new version of 2026 - fees in ferries"]
+    collection.set_removed("2026 - fees", removed=True)
+    assert [one.words for one in proposals(folder, [collection])] == ["new document"]
+
+
+def test_what_is_hidden_partial_or_elsewhere_is_not_proposed(tmp_path, reader, watched):
+    folder = watched(".hidden.md", "Ferries run.")
+    watched(".drafts/a.md", "Ferries run.")
+    watched("~$lock.docx", "Ferries run.")
+    watched("empty.md", "")
+    watched("now.md", "Ferries ru", age=0.0)
+    watched("later.pdf.part", "Ferries run.")
+    watched("all.zip", "Ferries run.")
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "s.md").write_text("Ferries run.")
+    (folder / "away.md").symlink_to(tmp_path / "secret" / "s.md")
+    (folder / "deep").symlink_to(tmp_path / "secret", target_is_directory=True)
+    assert proposals(folder, []) == ()
+    collection = make_collection("ferries", tmp_path / "library")
+    for name in ("away.md", "../secret/s.md", "deep/s.md", ".hidden.md", "gone.md"):
+        with pytest.raises(CorpusError, match="in the watched folder, found no such file; look at it again"):
+            take_over(collection, folder, Proposal(name, 12), reader)
+    assert collection.read().staged == ()
+
+
+def test_a_watched_file_is_taken_with_the_limits_of_an_upload(tmp_path, reader, watched, monkeypatch):
+    folder = watched("note.md", "Ferries run at nine, and at noon.")
+    collection = make_collection("ferries", tmp_path / "library")
+    monkeypatch.setattr("ragqa.library.upload.MAX_BYTES", 10)
+    (one,) = proposals(folder, [collection])
+    assert take_over(collection, folder, one, reader) == ["note.md: expected at most 0 MB, found more; split it"]
+    assert collection.read().staged == ()
+
+
+def test_a_watched_folder_is_named_by_a_variable(tmp_path):
+    assert watched_folder({}) is None
+    assert watched_folder({"RAGQA_WATCHED_FOLDER": str(tmp_path)}) == tmp_path
+    with pytest.raises(ConfigError, match="RAGQA_WATCHED_FOLDER: expected a folder, found '/no/where'; make it"):
+        watched_folder({"RAGQA_WATCHED_FOLDER": "/no/where"})
 
 
 def test_jobs_read_and_index_in_the_background(tmp_path, reader, files):

@@ -113,6 +113,16 @@ def test_an_answer_is_the_record_and_the_stream_its_events(client, backend, tmp_
     assert figures["paper"]["entailment"] == record["scored"]["paper"]["repass"]["entailment"]
 
 
+def test_a_question_is_asked_as_of_a_day(client):
+    body = {"question": "Who must act?", "corpus": "rulebook"}
+    record = client.post("/v1/ask", json=body | {"as_of": "2024-03-01"}).json()
+    assert record["filtering"]["in_force"] == "2024-03-01"
+    assert record["answer"]["note"] == "As of 2024-03-01: of the passages found, none was left out for its dates."
+    refused = client.post("/v1/search", json=body | {"as_of": "31 February 2024"})
+    assert refused.status_code == 422
+    assert "as of must be a day as YYYY-MM-DD, or empty, got '31 February 2024'; change" in refused.json()["detail"]
+
+
 def test_the_same_idempotency_key_gives_the_same_record(client):
     body = {"question": "Who must act?", "corpus": "rulebook"}
     first, again, other = (

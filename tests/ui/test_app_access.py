@@ -546,7 +546,18 @@ def test_what_draws_itself_again_asks_again(world):
 OPENERS = {
     *("open_index", "index_info", "verify_index", "list_indexes", "RecordStore"),
     *("collection_of", "collections", "make_collection"),
-    *("take", "take_from_folder", "export", "import_corpus", "delete", "deleted", "erase", "restore", "save_preset"),
+    *(
+        "take",
+        "take_from_folder",
+        "take_over",
+        "export",
+        "import_corpus",
+        "delete",
+        "deleted",
+        "erase",
+        "restore",
+        "save_preset",
+    ),
     *("follow_up", "assemble", "load_pipeline", "file_of"),
 }
 

@@ -1,6 +1,7 @@
 """The page Library by Streamlit's own tester: every state has its words, names of visitors stay words, no exception."""
 
 import contextlib
+import os
 from html import unescape
 
 import pytest
@@ -75,6 +76,26 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     assert "Deleted" in " ".join(one.label for one in at.expander)
     at.button[-2].click().run()
     assert collection.read().documents[0].removed
+
+
+def test_files_of_the_watched_folder_are_proposed_and_taken_into_a_preview(collection, tmp_path, monkeypatch):
+    folder = tmp_path / "watched"
+    folder.mkdir()
+    for name in ("fees *2026*.md", "c.pdf"):
+        (folder / name).write_text("# Fees\n\nA keeper must pay ten crowns.")
+        os.utime(folder / name, (0, 0))
+    monkeypatch.setenv("RAGQA_WATCHED_FOLDER", str(folder))
+    at = page()
+    assert [one.value for one in at.text] == ["c.pdf", "fees *2026*.md"]
+    assert "37 bytes · new document" in shown(at)[1]
+    at.selectbox[0].select("mine")
+    at.button(key="take_1").click().run()
+    assert at.query_params["corpus"] == "mine"
+    assert not at.exception
+    assert "fees _2026_.md" in {one.name for one in collection.read().staged}
+    assert [one.value for one in page().text] == []
+    monkeypatch.setenv("RAGQA_WATCHED_FOLDER", "/no/where")
+    assert "expected a folder, found '/no/where'; make it" in shown(page())[0]
 
 
 def test_a_name_that_is_not_there_is_said():

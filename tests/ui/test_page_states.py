@@ -15,12 +15,11 @@ from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
-from ragqa.records.words import place, short_name
+from ragqa.records.words import place, short_name, size_words
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.ui.html.charts import sweep_surface
-from ragqa.ui.html.library import size_words
 from ragqa.ui.html.template import ENVIRONMENT
 from ragqa.ui.pages import tabs
 from ragqa.ui.pages.evaluation.form import presets_for

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from typing import Final
 
@@ -32,6 +30,7 @@ from ragqa.corpus.documents.items import (
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block, Unit, places_of
 from ragqa.corpus.files import passage_id_of, unique
+from ragqa.english.days import as_iso
 from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
 
@@ -266,17 +265,9 @@ def _in_force(version: str) -> tuple[str, str]:
     alone = [line for line in version.split("\n") if DATE.fullmatch(line)]
     if not alone:
         return "", ""
-    since = _as_iso(alone[0])
-    later = sorted(date for found in DATE.findall(version) if since and (date := _as_iso(found)) > since)
+    since = as_iso(alone[0])
+    later = sorted(date for found in DATE.findall(version) if since and (date := as_iso(found)) > since)
     return since, later[0] if later else ""
-
-
-def _as_iso(text: str) -> str:
-    """A printed date in ISO format, read with the day first if ambiguous; empty if it is not a date."""
-    for form in ("%d/%m/%Y", "%Y-%m-%d", "%d.%m.%Y", "%d-%m-%Y", "%d %B %Y"):
-        with suppress(ValueError):
-            return datetime.strptime(text, form).date().isoformat()
-    return ""
 
 
 def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of
-from ragqa.filtering import select, with_added
+from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import LINE, Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
@@ -112,7 +112,7 @@ class DirectGenerator:
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
         """Yields the selection, but no part of the answer."""
         selection = select(ranking, self._filtering)
-        evidence, parts = Evidence(ranking), parts_of(question.query)
+        evidence, parts = Evidence(standing(ranking, self._filtering.in_force)), parts_of(question.query)
         named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
         sources = tuple(filter(is_readable, named or evidence.sentences)) or named or evidence.sentences
         if not selection.kept or not sources:

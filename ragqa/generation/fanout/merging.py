@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragqa.filtering import select, with_added
+from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import composed, separator_after
 from ragqa.generation.fanout.names import plain_name
 from ragqa.settings.config import FilteringConfig
@@ -112,13 +112,14 @@ def gather(ranking: Ranking, found: Sequence[RankedSubQuestion], filtering: Filt
     kind = found[0].question.kind
     reasons: dict[str, list[str]] = {}
     whole = "the text as a whole" if found[0].question.is_sentence else "the question"
-    for candidate in select(ranking, filtering).kept:
+    own = select(ranking, filtering)
+    for candidate in own.kept:
         reasons.setdefault(candidate.passage.passage_id, []).append(f"found by {whole} (rank {candidate.rank})")
     for one in found:
         for rank, hit in kept_by(one, filtering):
             words = f"found by {kind} {one.question.number} (rank {rank} there)"
             reasons.setdefault(hit.passage.passage_id, []).append(words)
-    merged = merge(ranking, found)
+    merged = merge(standing(ranking, filtering.in_force), found)
     kept: list[Candidate] = []
     dropped: list[Candidate] = []
     previous = 1.0
@@ -129,6 +130,8 @@ def gather(ranking: Ranking, found: Sequence[RankedSubQuestion], filtering: Filt
         candidate = Candidate(hit, rank, relevance, previous - relevance, drop, words)
         (kept if why else dropped).append(candidate)
         previous = relevance
+    gone = (one for one in own.dropped if one.drop is Drop.NOT_IN_FORCE)
+    dropped += [replace(one, rank=rank) for rank, one in enumerate(gone, start=len(merged.hits) + 1)]
     return Selection(tuple(kept), tuple(dropped))
 
 

@@ -16,6 +16,7 @@ class SearchRequest(BaseModel):
     question: Annotated[str, Field(min_length=1, max_length=8_000)]
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
+    as_of: Annotated[str, Field(max_length=40)] = ""  # YYYY-MM-DD
     limit: Annotated[int, Field(ge=1, le=service.MOST_RESULTS)] = 10
 
 
@@ -25,6 +26,7 @@ class AskRequest(BaseModel):
     question: Annotated[str, Field(min_length=1, max_length=8_000)]
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
+    as_of: Annotated[str, Field(max_length=40)] = ""  # YYYY-MM-DD
     stream: StrictBool = False
 
 
@@ -35,6 +37,7 @@ class CheckRequest(BaseModel):
     question: Annotated[str, Field(max_length=8_000)] = ""
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
+    as_of: Annotated[str, Field(max_length=40)] = ""  # YYYY-MM-DD
     stream: StrictBool = False
 
 

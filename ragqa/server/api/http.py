@@ -193,7 +193,7 @@ def _add_questions(api: FastAPI, backend: Backend) -> None:
 
     async def answered(body: AskRequest | CheckRequest, key: str, text: str = "") -> Any:  # noqa: ANN401 - a record or a stream
         asked = await run_in_threadpool(
-            service.asked_of, backend, body.corpus, body.question, text=text, preset=body.preset
+            service.asked_of, backend, body.corpus, body.question, text=text, preset=body.preset, as_of=body.as_of
         )
         if body.stream:
             return await sent(lambda: service.events(backend, asked), _event_lines)
@@ -219,7 +219,7 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
     @api.post("/search")
     def search(body: SearchRequest) -> dict[str, Any]:
         """The best passages for a question."""
-        asked = service.asked_of(backend, body.corpus, body.question, preset=body.preset)
+        asked = service.asked_of(backend, body.corpus, body.question, preset=body.preset, as_of=body.as_of)
         return {"corpus": asked.config.index, "results": service.search(backend, asked, body.limit)}
 
     @api.post("/obligations")

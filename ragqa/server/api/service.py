@@ -22,7 +22,7 @@ from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import QueuePlace
 from ragqa.settings import presets
-from ragqa.settings.config import Config
+from ragqa.settings.config import Config, with_values
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.types import Passage, Question, Selection
@@ -65,16 +65,25 @@ class Inquiry:
 
 
 def asked_of(
-    backend: Backend, corpus: str, question: str, *, text: str = "", preset: str = "", thread: Sequence[Turn] = ()
+    backend: Backend,
+    corpus: str,
+    question: str,
+    *,
+    text: str = "",
+    preset: str = "",
+    as_of: str = "",
+    thread: Sequence[Turn] = (),
 ) -> Inquiry:
     """The cleaned inquiry; with a ``thread`` a follow-up is first rewritten as a question that stands alone.
+
+    ``as_of`` is a day, YYYY-MM-DD: see `ragqa.settings.config.FilteringConfig`.
 
     Raises QuestionError, ConfigError.
     """
     config = Config.from_env()
     if preset:
         config = presets.with_preset(config, find_preset(preset, Paths.from_env().presets))
-    config = replace(config, index=corpus or config.index)
+    config = with_values(replace(config, index=corpus or config.index), {"as_of": as_of} if as_of else {})
     asked = clean_question(Question(question, given=text))
     if thread and not text:
         found = rewrite(asked.text, thread, config.generation)

@@ -85,14 +85,21 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         """The corpora that can be asked, with their titles and sizes."""
         return {"corpora": list(service.corpora(backend))}
 
-    def search(question: str, corpus: str, limit: int = 5) -> dict[str, Any]:
-        """The passages of a corpus that are relevant to a question, best first, with why each was kept or dropped."""
-        asked = service.asked_of(backend, corpus, question)
+    def search(question: str, corpus: str, limit: int = 5, as_of: str = "") -> dict[str, Any]:
+        """The passages of a corpus that are relevant to a question, best first, with why each was kept or dropped.
+
+        as_of: the day (YYYY-MM-DD) on which rules must be in force.
+        """
+        asked = service.asked_of(backend, corpus, question, as_of=as_of)
         return {"results": service.search(backend, asked, max(1, limit))}
 
-    def ask(question: str, corpus: str, context: Context) -> dict[str, Any]:
-        """An answer from a corpus: its sentences with citations, verdict and reason, and the passages behind it."""
-        return _proof(service.record_of(backend, service.asked_of(backend, corpus, question), _telling(context)))
+    def ask(question: str, corpus: str, context: Context, as_of: str = "") -> dict[str, Any]:
+        """An answer from a corpus: its sentences with citations, verdict and reason, and the passages behind it.
+
+        as_of: the day (YYYY-MM-DD) on which rules must be in force.
+        """
+        asked = service.asked_of(backend, corpus, question, as_of=as_of)
+        return _proof(service.record_of(backend, asked, _telling(context)))
 
     def check_text(text: str, corpus: str, context: Context, question: str = "") -> dict[str, Any]:
         """Whether a text is supported, contradicted or not mentioned by a corpus, sentence by sentence."""
@@ -168,6 +175,7 @@ def _proof(record: dict[str, Any]) -> dict[str, Any]:
         "question": record["question"]["text"],
         "answer": answer["text"],
         "is_refusal": answer["is_refusal"],
+        "note": answer["note"],
         "sentences": [
             {
                 "text": sentence["text"],

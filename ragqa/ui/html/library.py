@@ -27,13 +27,6 @@ def plain_markdown(text: str) -> str:
     return _ALIVE.sub(r"\\\g<0>", text)
 
 
-def size_words(size: int) -> str:
-    """A number of bytes in words, such as 3.2 MB."""
-    if size < 1_000:
-        return quantity(size, "byte")
-    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{round(size / 1000):,} kB"
-
-
 def seconds_words(seconds: float) -> str:
     """The remaining time in words, rounded to minutes or seconds."""
     if seconds >= 90:

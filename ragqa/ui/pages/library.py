@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import PurePosixPath
 from urllib.parse import quote
 
 import streamlit as st
@@ -14,10 +15,12 @@ from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Collection, collections, make_collection, new_name
+from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
+from ragqa.library.watched import Proposal, proposals, take_over, watched_folder
+from ragqa.records.words import size_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
@@ -29,6 +32,8 @@ from ragqa.ui.uploads import let_go
 
 TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 SAID = "library_said"
+TARGET = "watched_target"  # the corpus that new documents of the watched folder go to; empty: a new one
+SHOWN_PROPOSALS = 20
 
 
 def library_page() -> None:
@@ -48,6 +53,7 @@ def library_page() -> None:
             st.html(notice_html(f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
         for text, kind in st.session_state.pop(SAID, []):
             st.html(notice_html(text, kind))
+    _watched(paths)
     _new_corpus(paths)
     _corpora(paths)
     _others(paths)
@@ -93,6 +99,54 @@ def _name_of(files: Sequence[str]) -> str:
     if len(files) == 1:
         return files[0].rpartition(".")[0]
     return f"{quantity(len(files), 'document')}, {datetime.now(UTC):%Y-%m-%d}"
+
+
+def _watched(paths: Paths) -> None:
+    """The proposals of the watched folder; nothing of them is indexed before a person says so."""
+    own = resources.own_collections(paths)
+    try:
+        folder = watched_folder()
+        found = proposals(folder, own) if folder else ()
+    except RagqaError as error:
+        st.html(notice_html(str(error), "mixed"))
+        return
+    if not found:
+        return
+    titles = resources.corpus_titles([one.name for one in own], paths)
+    st.subheader("From the watched folder", anchor=False)
+    st.caption("Files that the library does not hold. What you add is shown before anything is indexed.")
+    if own and not all(one.corpus for one in found):
+        names = {"": "a new corpus", **titles}
+        st.selectbox("Corpus for new documents", list(names), format_func=names.__getitem__, key=TARGET)
+    for place, one in enumerate(found[:SHOWN_PROPOSALS]):
+        with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"watched_{place}"):
+            with st.container(width="stretch"):
+                st.text(one.name)
+                what = f"new version of {one.document_id} in {titles[one.corpus]}" if one.corpus else one.words
+                st.caption(plain_markdown(f"{size_words(one.size)} · {what}"))
+            st.button("Add", key=f"take_{place}", on_click=_take_over, args=(one, paths))
+    if len(found) > SHOWN_PROPOSALS:
+        st.caption(f"and {len(found) - SHOWN_PROPOSALS:,} more files")
+
+
+def _take_over(one: Proposal, paths: Paths) -> None:
+    """Stages a proposed file and opens its corpus, where it is previewed."""
+    try:
+        title = PurePosixPath(one.name).stem
+        chosen = one.corpus or st.session_state.get(TARGET, "")
+        name = chosen or new_name(title, paths.indexes, paths.library)
+        with access.gate().doing(Act.UPLOAD, name, folder="watched", files=[one.name]), Reader() as reader:
+            access.gate().spend_upload(one.size)
+            folder = watched_folder()
+            collection = collection_of(name, paths.library) or make_collection(name, paths.library, title)
+            lines = take_over(collection, folder, one, reader) if folder else []
+            resources.library_jobs(paths).start(collection, "read", lambda: None)
+    except RagqaError as error:
+        st.session_state[SAID] = [(str(error), "bad")]
+        return
+    st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
+    resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
+    _open(name)
 
 
 def _corpora(paths: Paths) -> None:

@@ -20,10 +20,11 @@ from ragqa.library.collection import Catalogue, Collection, Document, Staged, te
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
+from ragqa.records.words import size_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
-from ragqa.ui.html.library import change_html, plain_markdown, reading_html, size_words
+from ragqa.ui.html.library import change_html, plain_markdown, reading_html
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_job import draw_job
 from ragqa.ui.state import resources
