@@ -18,8 +18,8 @@ SAID: Final = (CONFIRMED, *LABELS)
 UNSURE: Final = (0.2, 0.8)
 ALL: Final = "all policies"
 MEASURED: Final = (  # the figures of this package's README
-    "Measured on 30 planted cases: balanced accuracy .78, on 30 others .57. Of 25 absent or conflicting rows none was "
-    "called covered, six of ten conflicts and ten of 20 covered rows were found, and five rows were called conflicts "
+    "Measured on 30 planted cases: balanced accuracy .81, on 30 others .57. Of 25 absent or conflicting rows none was "
+    "called covered, six of ten conflicts and ten of 20 covered rows were found, and six rows were called conflicts "
     "that are none. Read the rows that are not found, too."
 )
 
