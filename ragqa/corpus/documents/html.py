@@ -39,14 +39,7 @@ from ragqa.corpus.documents.html_parts import (
 from ragqa.corpus.documents.html_styles import apply_styles
 from ragqa.corpus.documents.html_unseen import UNSEEN, n_chars, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import (
-    BOLD_LEVEL,
-    OUTERMOST,
-    Block,
-    Kind,
-    Parsed,
-    UnreadableError,
-)
+from ragqa.corpus.documents.model import BOLD_LEVEL, OUTERMOST, Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
@@ -127,18 +120,20 @@ def _main(body: HtmlElement) -> HtmlElement:
     return body
 
 
-def _is_mark(text: str) -> bool:
-    return 0 < len(text.strip("()[] ")) <= 3
-
-
 def _has_notes_outside(main: HtmlElement, body: HtmlElement) -> bool:
     """Whether marks in the main text link to footnotes after it."""
-    marks = {(link.get("href") or "")[1:] for link in main.iter("a") if _is_mark_link(link)}
+    marks = _cited(main)
     return bool(marks) and any(one.get("id") in marks and main not in one.iterancestors() for one in body.iter())
 
 
+def _cited(main: HtmlElement) -> set[str]:
+    """The ids of footnotes to which marks in the main text link."""
+    return {link.get("href")[1:] for link in main.iter("a") if _is_mark_link(link)}
+
+
 def _is_mark_link(link: HtmlElement) -> bool:
-    return (link.get("href") or "")[:1] == "#" and _is_mark(text_of(link) if len(link) else link.text or "")
+    text = text_of(link) if len(link) else link.text or ""
+    return (link.get("href") or "")[:1] == "#" and 0 < len(text.strip("()[] ")) <= 3
 
 
 class _WebPage:
@@ -162,7 +157,7 @@ class _WebPage:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if _is_mark_link(link)}
+        self._cited = _cited(main)
         self.raises_numbers = raises_numbers(main)
         items = marked = 0
         for element in main.iter():

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragqa.corpus.documents.labels import is_label, letters, roman
+from ragqa.corpus.documents.labels import in_style, is_label
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -32,7 +32,7 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
     """The numbers that counters show before elements; marks bold text with ``b`` and gives lists their styles."""
     rules: defaultdict[str, list[_Rule]] = defaultdict(list)
     for sheet in root.iter("style"):
-        for selectors, styles in _RULE.findall(sheet.text or "") if _USED.search(sheet.text or "") else ():
+        for selectors, styles in _RULE.findall(sheet.text or ""):
             for selector in selectors.split(",") if _USED.search(styles) else ():
                 if found := _SELECTOR.fullmatch(selector.strip()):
                     rules[found[2].split(".")[-1]].append((found[1] or "", found[2], bool(found[3]), styles))
@@ -74,14 +74,12 @@ def _count(element: HtmlElement, styles: str, held: dict[str, list[tuple[HtmlEle
     for what, names in _COUNTS.findall(styles):
         for name, number in _NAMED.findall(names):
             values = held.setdefault(name, [])
-            above = {element, *element.iterancestors()}
-            while values and values[-1][0] not in above:
-                values.pop()
-            if what == "reset" or not values:
-                if values and values[-1][0] is parent:
-                    values.pop()
-                values.append((parent, int(number or 0) if what == "reset" else 0))
-            if what == "increment":
+            resets = what == "reset"
+            above = {*element.iterancestors()} - ({parent} if resets else set())  # a counter may begin anew
+            values[:] = [one for one in values if one[0] in above]
+            if resets or not values:
+                values.append((parent, int(number or 0) if resets else 0))
+            if not resets:
                 values[-1] = values[-1][0], values[-1][1] + int(number or 1)
 
 
@@ -89,11 +87,4 @@ def _shown(content: str, held: dict[str, list[tuple[HtmlElement | None, int]]]) 
     for text, other, name, separator, style in _PIECE.findall(content):
         values = [value for _, value in held.get(name, ())]
         values = values if separator else values[-1:]
-        yield separator.join(_printed(value, style) for value in values) if name else text or other
-
-
-def _printed(number: int, style: str) -> str:
-    if style.endswith(("alpha", "latin", "roman")):
-        text = roman(number) if style.endswith("roman") else letters(number)
-        return text.upper() if style.startswith("upper") else text
-    return str(number)
+        yield separator.join(in_style(value, style) for value in values) if name else text or other

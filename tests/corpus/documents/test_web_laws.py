@@ -1,10 +1,10 @@
 """How web pages of laws and word processors set numbers, headings, terms and notes: each read by structure."""
 
-from ragqa.corpus.documents.contents import leave_out_contents
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.titles import leave_out_contents
 from tests.corpus.documents.test_makers import passages
 
 
