@@ -183,7 +183,7 @@ class _Builder:
         top = self._stack[-1]
         return (
             top.style in RANKS
-            and not any(part.style or part.kind != "text" for part in top.units)
+            and all(part.kind == "text" and read_block(part.texts[0])[0] for part in top.units)  # see `_is_origin`
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
