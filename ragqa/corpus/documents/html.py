@@ -71,7 +71,9 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
         page.furniture[element] = text
     if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else the page is only furniture
         _Walk(parsed, page).walk(page.main, 0, OUTERMOST)
-    _leave_rest(page.body, page.main, parsed)
+    if page.main is not page.body:
+        page.main.drop_tree()
+        parsed.leave_out("outside the main text", text_of(page.body))
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or page.title
     if not any(block.kind != "heading" for block in parsed.blocks):
@@ -100,13 +102,6 @@ def zones_beside(paths: tuple[Path, ...]) -> Zones:
 
 def _identity(path: Path) -> tuple[Path, int, int]:
     return path, path.stat().st_mtime_ns, path.stat().st_size
-
-
-def _leave_rest(body: HtmlElement, main: HtmlElement, parsed: Parsed) -> None:
-    """Records the text outside the main text as left out."""
-    if main is not body:
-        main.drop_tree()
-        parsed.leave_out("outside the main text", text_of(body))
 
 
 def _main(body: HtmlElement) -> HtmlElement:

@@ -39,7 +39,7 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
     numbers: dict[HtmlElement, str] = {}
     held: dict[str, list[tuple[HtmlElement | None, int]]] = {}  # by counter: the parents of its scopes, and values
     for element in list(root.iter("*")) if rules else ():
-        own = [rule for rule in _of(element, rules) if _is(element, rule[1]) and _is(element.getparent(), rule[0])]
+        own = _rules_of(element, rules)
         if not own:
             continue
         styles = ";".join(styles for _, _, before, styles in own if not before)
@@ -49,15 +49,16 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
             element.set("style", f"{styles};{element.get('style') or ''}")
         _count(element, styles, held)
         content = next((found[1] for _, _, before, said in own if before and (found := _CONTENT.search(said))), "")
-        number = "".join(_shown(content, held)).strip()
-        if number and is_label(number):
+        if is_label(number := "".join(_shown(content, held)).strip()):
             numbers[element] = number
     return numbers
 
 
-def _of(element: HtmlElement, rules: dict[str, list[_Rule]]) -> Iterator[_Rule]:
-    for name in (str(element.tag), *(element.get("class") or "").split()):
-        yield from rules.get(name, ())
+def _rules_of(element: HtmlElement, rules: dict[str, list[_Rule]]) -> list[_Rule]:
+    """The rules whose selectors fit the element and its parent."""
+    names = (str(element.tag), *(element.get("class") or "").split())
+    near = (rule for name in names for rule in rules.get(name, ()))
+    return [rule for rule in near if _is(element, rule[1]) and _is(element.getparent(), rule[0])]
 
 
 def _is(element: HtmlElement | None, selector: str) -> bool:
