@@ -89,6 +89,11 @@ def is_source(block: Block) -> bool:
     return len(_CITES.findall(text)) > 1 and not _WORD.search(text)
 
 
+def names_origin(block: Block) -> bool:
+    """Whether a paragraph may name the provision that a schedule serves: "Regulation 7", "[see section 3]"."""
+    return block.text[:1] + block.text[-1:] in {"()", "[]"} or bool(read_block(block)[0])
+
+
 def numbers_a_part(block: Block) -> bool:
     """Whether the number is that of a part, chapter or rule, not of an item."""
     steps, _ = read_block(block)

@@ -22,6 +22,7 @@ from ragqa.corpus.documents.counting import (
     counting_words,
     is_of_page,
     is_source,
+    names_origin,
     number_under,
     numbered_levels,
     numbers_a_part,
@@ -183,7 +184,7 @@ class _Builder:
         top = self._stack[-1]
         return (
             top.style in RANKS
-            and all(part.kind == "text" and read_block(part.texts[0])[0] for part in top.units)  # see `_is_origin`
+            and all(part.kind == "text" and names_origin(part.texts[0]) for part in top.units)
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
@@ -334,9 +335,8 @@ class _Builder:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
             last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
-            # If a quoted rule came between:
             if last is not None and best < 2.5 and (parent := self._open_above(last)) is not None:
-                best, chosen, place = 2.5, read, parent
+                best, chosen, place = 2.5, read, parent  # a quoted rule came between
             weight = 2.0 if opens(value) else 1.5 if last is not None else -2.0
             under = len(self._stack) - 1
             while is_heading and self._is_rule(self._stack[under]):  # no heading is below a rule

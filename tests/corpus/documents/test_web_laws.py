@@ -166,3 +166,7 @@ def test_notes_outside_the_main_text_and_captions_of_tables_are_kept(tmp_path):
 def test_a_line_below_the_text_of_an_article_is_not_its_title():
     found = built(Block("Article 9"), Block("These rules begin on 3 May 2031."), Block("In the name of the Harbour"))
     assert found["Article 9"] == "These rules begin on 3 May 2031.\nIn the name of the Harbour"
+    origin, title = Block("[see sections 3 and 4]"), Block("RIGHTS OF PILOTS")
+    assert build([Block("SCHEDULE 1"), origin, title, Block("1. Boats float.")]).units[0].heading == (
+        "SCHEDULE 1 RIGHTS OF PILOTS"
+    )
