@@ -89,7 +89,8 @@ def word_changes(before: str, after: str) -> tuple[tuple[str, str], ...]:
 def renamed(before: Sequence[Passage], after: Sequence[Passage]) -> dict[str, str]:
     """Maps the id of each passage to the passage that holds its text in another parse of the same document.
 
-    Where no passage has the whole text, the one that shares most of its words is taken, if it has at least half.
+    Where no passage has the whole text, the one that shares most of its words is taken, if it has at least half; of
+    several such passages the one with the same id, else the first.
     """
     by_text = {one.text: one.passage_id for one in reversed(after)}
     holding: dict[str, list[int]] = {}
@@ -100,8 +101,9 @@ def renamed(before: Sequence[Passage], after: Sequence[Passage]) -> dict[str, st
     for one in before:
         words = set(one.text.split())
         near = Counter(n for word in words for n in holding.get(word, ()))
-        place, shared = min(near.items(), key=lambda item: (-item[1], item[0]), default=(-1, 0))
-        target = by_text.get(one.text) or (after[place].passage_id if shared * 2 >= len(words) > 0 else "")
+        ranks = ((-shared, after[n].passage_id != one.passage_id, n) for n, shared in near.items())
+        less, _, place = min(ranks, default=(0, True, -1))
+        target = by_text.get(one.text) or (after[place].passage_id if -less * 2 >= len(words) > 0 else "")
         if target:
             found[one.passage_id] = target
     return found

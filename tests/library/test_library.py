@@ -17,7 +17,7 @@ from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index import open_index, passage_arrays
 from ragqa.index.passage_arrays import measure
 from ragqa.infra.files import sha256_of
-from ragqa.library import jobs, parse_cache
+from ragqa.library import changes, jobs, parse_cache
 from ragqa.library.changes import REREAD, Rereading, Update, append, compared, read_rereading, read_updates, stale
 from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.jobs import Jobs
@@ -241,6 +241,11 @@ def test_a_number_that_moves_is_no_change():
     change = compared("d", 2, before, after)
     assert (change.n_same, change.n_moved) == (1, 1)
     assert [(one.passage_id, one.what) for one in change.passages] == [("d:4", "new"), ("d:3", "gone")]
+
+
+def test_a_passage_that_two_share_equally_keeps_its_id():
+    after = [passage("d:2", "A boat floats."), passage("d:5", "A boat floats."), passage("d:5#2", "It sinks.")]
+    assert changes.renamed([passage("d:5", "A boat floats. It")], after) == {"d:5": "d:5"}
 
 
 def test_another_reading_is_no_change_and_old_ids_lead_to_new_ones(tmp_path, reader, files):

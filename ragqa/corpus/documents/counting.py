@@ -21,6 +21,7 @@ from ragqa.corpus.documents.labels import (
     from_roman,
     is_later,
     opens,
+    opens_list,
     read_label,
 )
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
@@ -50,14 +51,9 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         if not steps or rest or (steps[0].style in RANKS and block.text[:1].islower()):  # "Section 5 of the Act …"
             return (), f"{block.label} {block.text}".strip()
         further, text = read_label(block.text)
-        if (
-            further
-            and further[0].style.startswith("(")
-            and opens_list(further[0])
-            and not steps[-1].style.startswith("(")
-        ):
-            return (*steps, *further), text
-        return steps, block.text
+        begins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])
+        joins = begins and not steps[-1].style.startswith("(")
+        return ((*steps, *further), text) if joins else (steps, block.text)
     text = _BULLET.sub("", block.text)  # before a number that is typed
     steps, rest = read_label(text, bare=is_heading)
     if not steps:
@@ -68,11 +64,6 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         return (steps, rest) if named else ((), block.text)
     is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
     return ((), block.text) if is_sentence else (steps, rest)
-
-
-def opens_list(step: Step) -> bool:
-    """Whether a list may begin with this step, in one of its readings."""
-    return any(opens(value) for _, value in step.readings())
 
 
 def numbered_levels(blocks: Iterable[Block]) -> set[int]:
@@ -88,17 +79,19 @@ def numbered_levels(blocks: Iterable[Block]) -> set[int]:
 def is_source(block: Block) -> bool:
     """Whether a paragraph only cites where the text before it comes from: "[85 FR 43304, as amended, 2022]"."""
     text = block.text
-    bracketed = text[:1] in {"(", "["}
-    if block.kind != "text" or block.label or len(text) > _LONGEST_SOURCE or not (bracketed or _CITES.search(text)):
-        return False
-    if not bracketed and _WORD.search(text):
+    if block.kind != "text" or block.label or len(text) > _LONGEST_SOURCE or not _CITES.search(text):
         return False
     words = text.split()
-    citing = sum(any(map(str.isdigit, word)) for word in words) >= _CITING * len(words)
-    if bracketed:
-        closed = text.rstrip(".")[-1:] in {")", "]"} and not text[1:5].rstrip(")").isalnum()
-        return citing and closed and bool(_CITES.search(text))
-    return citing and len(_CITES.findall(text)) > 1
+    if sum(any(map(str.isdigit, word)) for word in words) < _CITING * len(words):
+        return False
+    if text[0] in {"(", "["}:
+        return text.rstrip(".")[-1:] in {")", "]"} and not text[1:5].rstrip(")").isalnum()
+    return len(_CITES.findall(text)) > 1 and not _WORD.search(text)
+
+
+def names_origin(block: Block) -> bool:
+    """Whether a paragraph may name the provision that a schedule serves: "Regulation 7", "[see section 3]"."""
+    return block.text[:1] + block.text[-1:] in {"()", "[]"} or bool(read_block(block)[0])
 
 
 def numbers_a_part(block: Block) -> bool:
@@ -162,7 +155,7 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
 
 def _is_marked(block: Block) -> bool:
     """Whether the source itself, and not only the look, marks a heading and its level."""
-    return 0 < block.level < BOLD_LEVEL and not block.place.startswith("page=")
+    return 0 < block.level < BOLD_LEVEL and not is_of_page(block)
 
 
 def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step, str] | None:

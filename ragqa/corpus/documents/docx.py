@@ -90,14 +90,18 @@ class _Reading:
         for run in self._body.iter(f"{W}r"):
             if _is_hidden(run) and run.getparent().tag != f"{W}moveFrom":
                 self.parsed.leave_out("hidden text", _raw(run))
-        for element in _children(self._body):
+        self._walk(self._body)
+        for note in self._notes.values():
+            self.parsed.add(note)
+
+    def _walk(self, parent: Any) -> None:  # noqa: ANN401
+        """Adds the paragraphs and tables of the body or of a cell, each with the notes that it refers to."""
+        for element in _children(parent):
             if element.tag == f"{W}p":
                 self._paragraph(element)
             elif element.tag == f"{W}tbl":
                 self._table(element)
                 self._called(element)
-        for note in self._notes.values():
-            self.parsed.add(note)
 
     def read_notes(self, root: Any, tag: str) -> None:  # noqa: ANN401
         """Keeps the footnotes, without separators, until the text refers to them."""
@@ -243,11 +247,7 @@ class _Reading:
         """Adds text in a frame: a note if it begins with its name, such as "Practice Note: …", else ordinary text."""
         before = len(self.parsed.blocks)
         for [cell] in rows:
-            for element in _children(cell):
-                if element.tag == f"{W}p":
-                    self._paragraph(element)
-                elif element.tag == f"{W}tbl":
-                    self._table(element)
+            self._walk(cell)
         notes = [block for block in self.parsed.blocks[before:] if block.kind == "note"]
         held = [block for block in self.parsed.blocks[before:] if block.kind != "note"]
         if held and (name := NAMED_BOX.match(held[0].text)) and all(not block.label for block in held):
@@ -258,14 +258,11 @@ class _Reading:
         """Adds a row that only places a number beside its text: the number is the label of the first paragraph."""
         self._n_paragraphs += sum(1 for _ in cells[0].iter(f"{W}p"))
         before = len(self.parsed.blocks)
-        for element in _children(cells[1]):
-            if element.tag == f"{W}p":
-                self._paragraph(element)
-        if len(self.parsed.blocks) > before and row[0] and not self.parsed.blocks[before].label:
-            block = self.parsed.blocks[before]
-            self.parsed.blocks[before] = Block(block.text, block.kind, row[0], block.level, block.indent, block.place)
-        elif row[0] and len(self.parsed.blocks) == before:
+        self._walk(cells[1])
+        if not (added := self.parsed.blocks[before:]):
             self.parsed.add(Block("", label=row[0], place=f"paragraph={self._n_paragraphs}"))
+        elif not added[0].label:
+            self.parsed.blocks[before] = replace(added[0], label=row[0], margin=0.0)
 
 
 def _is_contents(control: Any) -> bool:  # noqa: ANN401

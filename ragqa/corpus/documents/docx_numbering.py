@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ragqa.corpus.documents.labels import letters, roman
+from ragqa.corpus.documents.labels import in_style
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _LEVELS: Final = 9
@@ -97,8 +97,10 @@ class Numbering:
         def shown(found: re.Match[str]) -> str:
             other = int(found[1]) - 1
             known = levels.get(other, level)
-            plain = level.legal and other != place
-            return _formatted(counts[other] or known.start, "decimal" if plain else known.format)
+            number, format = counts[other] or known.start, known.format
+            if level.legal and other != place:
+                format = "decimal"
+            return f"{number:02}" if format == "decimalZero" else in_style(number, format)
 
         return re.sub(r"%([1-9])", shown, level.text).strip()
 
@@ -135,19 +137,3 @@ def _value(element: Any, name: str) -> str | None:  # noqa: ANN401
 
 def _whole(text: str | None, otherwise: int) -> int:
     return int(text) if text and re.fullmatch(r"-?\d{1,6}", text) else otherwise
-
-
-def _formatted(number: int, format: str) -> str:
-    match format:
-        case "lowerLetter":
-            return letters(number)
-        case "upperLetter":
-            return letters(number).upper()
-        case "lowerRoman":
-            return roman(number)
-        case "upperRoman":
-            return roman(number).upper()
-        case "decimalZero":
-            return f"{number:02}"
-        case _:
-            return str(number)

@@ -39,14 +39,7 @@ from ragqa.corpus.documents.html_parts import (
 from ragqa.corpus.documents.html_styles import apply_styles
 from ragqa.corpus.documents.html_unseen import UNSEEN, n_chars, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import (
-    BOLD_LEVEL,
-    OUTERMOST,
-    Block,
-    Kind,
-    Parsed,
-    UnreadableError,
-)
+from ragqa.corpus.documents.model import BOLD_LEVEL, OUTERMOST, Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
@@ -78,7 +71,9 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
         page.furniture[element] = text
     if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else the page is only furniture
         _Walk(parsed, page).walk(page.main, 0, OUTERMOST)
-    _leave_rest(page.body, page.main, parsed)
+    if page.main is not page.body:
+        page.main.drop_tree()
+        parsed.leave_out("outside the main text", text_of(page.body))
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or page.title
     if not any(block.kind != "heading" for block in parsed.blocks):
@@ -109,13 +104,6 @@ def _identity(path: Path) -> tuple[Path, int, int]:
     return path, path.stat().st_mtime_ns, path.stat().st_size
 
 
-def _leave_rest(body: HtmlElement, main: HtmlElement, parsed: Parsed) -> None:
-    """Records the text outside the main text as left out."""
-    if main is not body:
-        main.drop_tree()
-        parsed.leave_out("outside the main text", text_of(body))
-
-
 def _main(body: HtmlElement) -> HtmlElement:
     """The element that is marked as the main text, if it has most of the page's text; else the body."""
     whole = n_chars(body)
@@ -127,18 +115,20 @@ def _main(body: HtmlElement) -> HtmlElement:
     return body
 
 
-def _is_mark(text: str) -> bool:
-    return 0 < len(text.strip("()[] ")) <= 3
-
-
 def _has_notes_outside(main: HtmlElement, body: HtmlElement) -> bool:
     """Whether marks in the main text link to footnotes after it."""
-    marks = {(link.get("href") or "")[1:] for link in main.iter("a") if _is_mark_link(link)}
+    marks = _cited(main)
     return bool(marks) and any(one.get("id") in marks and main not in one.iterancestors() for one in body.iter())
 
 
+def _cited(main: HtmlElement) -> set[str]:
+    """The ids of footnotes to which marks in the main text link."""
+    return {link.get("href")[1:] for link in main.iter("a") if _is_mark_link(link)}
+
+
 def _is_mark_link(link: HtmlElement) -> bool:
-    return (link.get("href") or "")[:1] == "#" and _is_mark(text_of(link) if len(link) else link.text or "")
+    text = text_of(link) if len(link) else link.text or ""
+    return (link.get("href") or "")[:1] == "#" and 0 < len(text.strip("()[] ")) <= 3
 
 
 class _WebPage:
@@ -162,7 +152,7 @@ class _WebPage:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if _is_mark_link(link)}
+        self._cited = _cited(main)
         self.raises_numbers = raises_numbers(main)
         items = marked = 0
         for element in main.iter():

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman, split_label
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
 from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 
@@ -24,7 +24,7 @@ BLOCKS: Final = frozenset(
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
-_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?(lower|upper)-(alpha|latin|roman)", re.IGNORECASE)
+_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE)
 LONGEST_NAME: Final = 80
 _LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
 
@@ -109,9 +109,9 @@ def is_paragraph(element: HtmlElement) -> bool:
 def raises_numbers(main: HtmlElement) -> bool:
     """Whether the page raises the numbers of paragraphs, without links, and no such number is a mark in a text."""
     raised = [one for one in main.iter("sup") if one.find("a") is None and text_of(one)[:1].isdigit()]
-    above = [one.getparent() for one in raised]
-    first = all(p[0] is one and not (p.text or "").strip() for p, one in zip(above, raised, strict=True))
-    return len(raised) > 2 and first
+    return len(raised) > 2 and all(
+        one.getprevious() is None and not (one.getparent().text or "").strip() for one in raised
+    )
 
 
 def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | None:
@@ -147,13 +147,12 @@ def is_marked(item: HtmlElement) -> bool:
 def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
     """The items of a list with the numbers that a browser shows; other children have no number."""
     styled = _STYLED.search(element.get("style") or "")
-    letter = ("i" if styled[2].lower() == "roman" else "a") if styled else "1"
-    style = element.get("type") or (letter.upper() if styled and styled[1].lower() == "upper" else letter)
+    style = element.get("type") or (styled[1] if styled else "1")
     number = _whole(element.get("start")) or 1
     for child in element:
         if child.tag == "li":
             number = _whole(child.get("value")) or number
-            yield _marker(number, child.get("type") or style) if tag == "ol" else "", child
+            yield f"{in_style(number, child.get('type') or style)}." if tag == "ol" else "", child
             number += 1
         elif isinstance(child.tag, str):
             yield "", child
@@ -161,11 +160,6 @@ def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]
 
 def _whole(value: str | None) -> int:
     return int(value) if value and re.fullmatch(r"\d{1,6}", value.strip()) else 0
-
-
-def _marker(number: int, style: str) -> str:
-    made: Any = {"a": letters(number), "A": letters(number).upper(), "i": roman(number), "I": roman(number).upper()}
-    return f"{made.get(style, str(number))}."
 
 
 def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:

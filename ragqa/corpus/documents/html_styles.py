@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ragqa.corpus.documents.labels import is_label, letters, roman
+from ragqa.corpus.documents.labels import in_style, is_label
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -32,14 +32,14 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
     """The numbers that counters show before elements; marks bold text with ``b`` and gives lists their styles."""
     rules: defaultdict[str, list[_Rule]] = defaultdict(list)
     for sheet in root.iter("style"):
-        for selectors, styles in _RULE.findall(sheet.text or "") if _USED.search(sheet.text or "") else ():
+        for selectors, styles in _RULE.findall(sheet.text or ""):
             for selector in selectors.split(",") if _USED.search(styles) else ():
                 if found := _SELECTOR.fullmatch(selector.strip()):
                     rules[found[2].split(".")[-1]].append((found[1] or "", found[2], bool(found[3]), styles))
     numbers: dict[HtmlElement, str] = {}
     held: dict[str, list[tuple[HtmlElement | None, int]]] = {}  # by counter: the parents of its scopes, and values
     for element in list(root.iter("*")) if rules else ():
-        own = [rule for rule in _of(element, rules) if _is(element, rule[1]) and _is(element.getparent(), rule[0])]
+        own = _rules_of(element, rules)
         if not own:
             continue
         styles = ";".join(styles for _, _, before, styles in own if not before)
@@ -49,15 +49,16 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
             element.set("style", f"{styles};{element.get('style') or ''}")
         _count(element, styles, held)
         content = next((found[1] for _, _, before, said in own if before and (found := _CONTENT.search(said))), "")
-        number = "".join(_shown(content, held)).strip()
-        if number and is_label(number):
+        if is_label(number := "".join(_shown(content, held)).strip()):
             numbers[element] = number
     return numbers
 
 
-def _of(element: HtmlElement, rules: dict[str, list[_Rule]]) -> Iterator[_Rule]:
-    for name in (str(element.tag), *(element.get("class") or "").split()):
-        yield from rules.get(name, ())
+def _rules_of(element: HtmlElement, rules: dict[str, list[_Rule]]) -> list[_Rule]:
+    """The rules whose selectors fit the element and its parent."""
+    names = (str(element.tag), *(element.get("class") or "").split())
+    near = (rule for name in names for rule in rules.get(name, ()))
+    return [rule for rule in near if _is(element, rule[1]) and _is(element.getparent(), rule[0])]
 
 
 def _is(element: HtmlElement | None, selector: str) -> bool:
@@ -74,14 +75,12 @@ def _count(element: HtmlElement, styles: str, held: dict[str, list[tuple[HtmlEle
     for what, names in _COUNTS.findall(styles):
         for name, number in _NAMED.findall(names):
             values = held.setdefault(name, [])
-            above = {element, *element.iterancestors()}
-            while values and values[-1][0] not in above:
-                values.pop()
-            if what == "reset" or not values:
-                if values and values[-1][0] is parent:
-                    values.pop()
-                values.append((parent, int(number or 0) if what == "reset" else 0))
-            if what == "increment":
+            resets = what == "reset"
+            above = {*element.iterancestors()} - ({parent} if resets else set())  # a counter may begin anew
+            values[:] = [one for one in values if one[0] in above]
+            if resets or not values:
+                values.append((parent, int(number or 0) if resets else 0))
+            if not resets:
                 values[-1] = values[-1][0], values[-1][1] + int(number or 1)
 
 
@@ -89,11 +88,4 @@ def _shown(content: str, held: dict[str, list[tuple[HtmlElement | None, int]]]) 
     for text, other, name, separator, style in _PIECE.findall(content):
         values = [value for _, value in held.get(name, ())]
         values = values if separator else values[-1:]
-        yield separator.join(_printed(value, style) for value in values) if name else text or other
-
-
-def _printed(number: int, style: str) -> str:
-    if style.endswith(("alpha", "latin", "roman")):
-        text = roman(number) if style.endswith("roman") else letters(number)
-        return text.upper() if style.startswith("upper") else text
-    return str(number)
+        yield separator.join(in_style(value, style) for value in values) if name else text or other

@@ -96,6 +96,16 @@ def roman(number: int) -> str:
     return found
 
 
+def in_style(number: int, style: str) -> str:
+    """A counted number in the style that HTML, CSS or Word names: ``A``, ``lower-latin``, ``upperRoman``; else 1, 2."""
+    kind = style.lower()
+    if kind == "i" or kind.endswith("roman"):
+        text = roman(number)
+    else:
+        text = letters(number) if kind == "a" or kind.endswith(("alpha", "latin", "letter")) else str(number)
+    return text.upper() if style in {"A", "I"} or kind.startswith("upper") else text
+
+
 def from_roman(text: str) -> int:
     """Iv -> 4; 0 for a text that is not a Roman number below 400."""
     lowered, number, place = text.lower(), 0, 0
@@ -144,8 +154,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
         steps.append(first[0])
         place = first[1] + bool(re.match("[–—]\\(", text[first[1] :]))  # "14.—(1) A keeper …"
     while len(steps) < _MOST_STEPS and (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
-        begins = any(opens(value) for _, value in step.readings())
-        if steps and not begins and text[place - 1].isspace():
+        if steps and not opens_list(step) and text[place - 1].isspace():
             break
         steps.append(step)
         place = _behind(text, found.end())
@@ -228,6 +237,11 @@ def follows(before: Value, after: Value) -> bool:
     if next_number == number + 1:
         return not next_suffix or next_suffix in {"A", "a"} or next_suffix == suffix
     return next_number == number and (len(next_suffix), next_suffix) > (len(suffix), suffix)
+
+
+def opens_list(step: Step) -> bool:
+    """Whether a list may begin with this step, in one of its readings."""
+    return any(opens(value) for _, value in step.readings())
 
 
 def is_later(before: Value, after: Value) -> bool:

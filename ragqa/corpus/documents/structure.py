@@ -22,27 +22,18 @@ from ragqa.corpus.documents.counting import (
     counting_words,
     is_of_page,
     is_source,
+    names_origin,
     number_under,
     numbered_levels,
     numbers_a_part,
-    opens_list,
     read_block,
     tell_apart,
     whole_value,
 )
-from ragqa.corpus.documents.indents import TOLERANCE, aligned, announces, further, is_after_box, is_outside
-from ragqa.corpus.documents.labels import (
-    DOTTED,
-    GUIDANCE,
-    RANKS,
-    Step,
-    Value,
-    follows,
-    is_later,
-    opens,
-)
+from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
 
+_TOLERANCE: Final = 6.0  # points within which two indents are equal
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 MAX_TITLE_WORDS: Final = 40
 _RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
@@ -54,8 +45,10 @@ def build(blocks: Iterable[Block]) -> Unit:
     blocks = list(counted_on(blocks))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
+    numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
+    first = next(numbered, None)
     for n, block in enumerate(blocks):
-        if not builder.begun and block.kind == "heading" and is_of_page(block) and numbers_a_part(block):
+        if n == first:
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
         builder.add(block)
     tell_apart(builder.root)
@@ -68,7 +61,6 @@ class _Builder:
         self.numbered = numbered  # levels of headings that begin with bare numbers
         self.root = Unit("", (), "", "", None)
         self.counted = counted  # words that number the document's parts
-        self.begun = False  # whether a heading with a number came
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, depth of the stack
         self._closed: list[Unit] = []  # the stack that a heading without a number ended, until the next number
@@ -110,7 +102,6 @@ class _Builder:
 
     def begin(self, levels: set[int]) -> None:
         """Marks the first numbered heading; earlier headings apply to it only if later ones have the same level."""
-        self.begun = True
         self._captions = [held for held in self._captions if held[0] in levels]
 
     def _is_cited(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
@@ -137,9 +128,8 @@ class _Builder:
         if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
             return False
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
-        return not any(
-            opens(value) or any(unit.style == style and is_later(unit.value, value) for unit in known)
-            for style, value in step.readings()
+        return not opens_list(step) and not any(
+            unit.style == style and is_later(unit.value, value) for style, value in step.readings() for unit in known
         )
 
     def _reads_as_heading(self, step: Step, text: str) -> bool:
@@ -194,7 +184,7 @@ class _Builder:
         top = self._stack[-1]
         return (
             top.style in RANKS
-            and not any(part.style or part.kind != "text" for part in top.units)
+            and all(part.kind == "text" and names_origin(part.texts[0]) for part in top.units)
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
@@ -210,7 +200,7 @@ class _Builder:
 
     def _go_on(self, block: Block) -> None:
         """Adds text without a number to the unit that it continues, by its indent if indents are known."""
-        while self._announces_anew(self._stack[-1], block) or is_after_box(self._stack[-1], block):
+        while self._is_ended(self._stack[-1], block):
             self._stack.pop()
         depth = len(self._stack) - 1
         while depth and self._ends_before(self._stack[depth], block):
@@ -224,17 +214,19 @@ class _Builder:
         else:
             unit.parts.append(block)
 
-    def _announces_anew(self, unit: Unit, block: Block) -> bool:
-        """Whether a text such as "For others:" is further left than this item and so introduces another list."""
+    def _is_ended(self, unit: Unit, block: Block) -> bool:
+        """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
+        if unit.style == GUIDANCE and not unit.is_heading:
+            return 0 < block.indent < unit.indent <= _TOLERANCE  # by the levels of a web page
         listed = self._is_item(unit) or (unit.style == "1." and not unit.is_heading)
-        return listed and block.text.endswith(":") and is_outside(block, unit)
+        return listed and block.text.endswith(":") and _is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
         if not self._is_item(unit):
-            return self._is_rule(unit) and 0 < block.indent < unit.margin - TOLERANCE
+            return self._is_rule(unit) and 0 < block.indent < unit.margin - _TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
-            return is_outside(block, unit)
+            return _is_outside(block, unit)
         if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
             return True  # "HAS ADOPTED THIS REGULATION:"
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
@@ -242,16 +234,17 @@ class _Builder:
     # Numbers --------------------------------------------------------------------------------------------------------
 
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
+        chosen = step
         if step.style in RANKS:
-            depth, chosen = self._under_rank(RANKS[step.style], level), step
+            depth = self._under_rank(RANKS[step.style], level)
         elif step.style == ID:
-            depth, chosen = self._under_id(step.printed), step
+            depth = self._under_id(step.printed)
         elif step.style == DOTTED:
-            depth, chosen = self._under_prefix(step.value), step
+            depth = self._under_prefix(step.value)
         elif step.style == GUIDANCE:
-            depth, chosen = self._under_guided(level), step
-        elif (going_on := self._reopened(step)) is not None:
-            depth, chosen = going_on
+            depth = self._under_guided(level)
+        elif (reopened := self._reopened(step)) is not None:
+            depth = reopened
         else:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         self._closed = []
@@ -265,8 +258,8 @@ class _Builder:
         self._last[chosen.style, is_heading] = unit
         return unit
 
-    def _reopened(self, step: Step) -> tuple[int, Step] | None:
-        """The place of "(2)" whose "(1)" was ended by a heading without a number, which names only "(2)"."""
+    def _reopened(self, step: Step) -> int | None:
+        """The depth above "(2)" whose "(1)" was ended by a heading without a number, which names only "(2)"."""
         if opens_list(step) or not step.style.startswith("("):
             return None
         for n in range(len(self._closed) - 1, len(self._stack) - 1, -1):
@@ -277,7 +270,7 @@ class _Builder:
                 while isinstance(held[-1], Unit) and held[-1].kind == "heading" and not held[-1].style:
                     self._stack[-1].parts.append(held.pop())
                 self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
-                return n - 1, step
+                return n - 1
         return None
 
     def _under_rank(self, rank: float, level: int) -> int:
@@ -334,7 +327,7 @@ class _Builder:
                     continue
                 later = -1.0 if step.other else 0.5  # "(i)" after "(c)" is no ninth letter
                 weight = 3.0 if follows(unit.value, value) else later if is_later(unit.value, value) else -3.0
-                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + aligned(unit.indent, indent)
+                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 if opens(value) and self._starts_again(n, indent, is_heading):
                     weight = 2.5
@@ -342,24 +335,34 @@ class _Builder:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
             last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
-            # If a quoted rule came between:
             if last is not None and best < 2.5 and (parent := self._open_above(last)) is not None:
-                best, chosen, place = 2.5, read, parent
+                best, chosen, place = 2.5, read, parent  # a quoted rule came between
             weight = 2.0 if opens(value) else 1.5 if last is not None else -2.0
             under = len(self._stack) - 1
             while is_heading and self._is_rule(self._stack[under]):  # no heading is below a rule
                 under -= 1
-            top = self._stack[-1]
-            weight += further(top, indent, opens=opens(value), announced=step.other is not None and announces(top))
+            weight += self._below_last(value, indent, may_be_announced=step.other is not None)
             if weight > best:
                 best, chosen, place = weight, read, under
         return place, chosen
+
+    def _below_last(self, value: Value, indent: float, *, may_be_announced: bool) -> float:
+        """What a new list below the last unit weighs more or less, by the text before it and the indents."""
+        top, begins = self._stack[-1], opens(value)
+        beside = _aligned(top.indent, indent)
+        last = top.parts[-1] if top.parts else None
+        announced = isinstance(last, Block) and last.text.endswith((":", "—", "–"))
+        if begins and may_be_announced and announced and beside <= 0:
+            return 2.5  # "(h) the following: (i) …", "(iii) either— (aa) …"
+        if 0 < indent < top.indent - _TOLERANCE:
+            return -1.5
+        return 1.5 if begins and indent > top.indent and beside < 0 else 0.0  # "(i)" further right than "(h)"
 
     def _starts_again(self, n: int, indent: float, is_heading: bool) -> bool:
         """Whether a heading without a number came since this unit, and the new number has the same indent."""
         unit = self._stack[n]
         since = any(depth > n for _, _, depth in self._captions)
-        return since and unit.is_heading == is_heading and aligned(unit.indent, indent) > 0
+        return since and unit.is_heading == is_heading and _aligned(unit.indent, indent) > 0
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
         """Whether a chapter of this number may follow this rule, whose own chapter has no heading."""
@@ -383,3 +386,15 @@ class _Builder:
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
+
+
+def _is_outside(block: Block, unit: Unit) -> bool:
+    """Whether a text is further left than the unit's."""
+    return 0 < block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
+
+
+def _aligned(before: float, after: float) -> float:
+    """1 if two indents are equal, -1 if not, 0 if one is unknown."""
+    if not before or not after or before == after == OUTERMOST:
+        return 0.0
+    return 1.0 if abs(before - after) <= (_TOLERANCE if max(before, after) > 10 else 0.1) else -1.0

@@ -1,4 +1,7 @@
-"""The title of a document: the one that it declares, the lines that it opens with, or the name of its file."""
+"""The front of a document: its title, and a table of contents that no mark of the source shows.
+
+The title is the one that it declares, the lines that it opens with, or the name of its file.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from ragqa.corpus.documents.model import Block, Parsed
+from ragqa.corpus.documents.model import Block, Parsed, words_of
 
 LONGEST: Final = 300  # characters of a title
 LONG: Final = 120  # characters of a title from which its short title is enough
@@ -23,6 +26,9 @@ _QUOTES: Final = " \t\"'“”‘’«»"
 _VERSION: Final = re.compile(r"\bversion\b|^\W*v\.? ?\d", re.IGNORECASE)
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")
+_ENTRIES: Final = 3  # fewest entries of contents in a row
+_PAGE: Final = re.compile(r"[\s.…·_]*\b(?:\d{1,4}|[ivxl]+)$")  # the page number after an entry
+_SKIPPED: Final = 2  # texts between entries, such as page numbers in a column of their own
 # The title that programs write if the author gave none.
 _DEFAULT: Final = re.compile(r"(?:untitled|(?:word )?document|presentation|microsoft \w+ - .*)[\s\d]*", re.IGNORECASE)
 
@@ -93,3 +99,43 @@ def _shortened(title: str) -> str:
         first = re.split(r" of \d{1,2} | - | — ", title, maxsplit=1)[0]
         return f"{first[: LONGEST - len(short) - 3]} ({short})"
     return title if len(title) <= LONGEST else title[:LONGEST].rsplit(" ", 1)[0]
+
+
+def leave_out_contents(parsed: Parsed) -> None:
+    """Leaves out the entries of a table of contents before the text, each in the order of the headings below."""
+    blocks = parsed.blocks
+    if blocks and blocks[0].place.startswith("sheet="):
+        return
+    later: dict[tuple[str, ...], list[int]] = {}
+    for n, block in enumerate(blocks):
+        if 0 < len(block.text) < LONGEST and block.text[-1] not in ".;:,":
+            later.setdefault(tuple(words_of(f"{block.label} {block.text}")), []).append(n)
+    run: list[int] = []
+    aims: list[int] = []
+    gone: set[int] = set()
+    for n, block in enumerate(blocks):
+        if aims and n >= aims[0]:  # the text begins
+            run, aims = [], []
+            continue
+        after = aims[-1] if aims else n
+        aim = next((at for words in _readings(block) for at in later.get(words, ()) if at > after), None)
+        if aim is not None:
+            run, aims = [*run, n], [*aims, aim]
+            gone.update(range(run[0], n + 1) if len(run) >= _ENTRIES else ())
+        elif run and (n - run[-1] > _SKIPPED or len(words_of(block.text)) > 2):
+            run, aims = [], []
+    for n in sorted(gone):
+        parsed.leave_out("table of contents", f"{blocks[n].label} {blocks[n].text}".strip())
+    parsed.blocks[:] = [block for n, block in enumerate(blocks) if n not in gone]
+
+
+def _readings(block: Block) -> list[tuple[str, ...]]:
+    """The words of an entry, and those without its page number; [] if it has no number."""
+    text = block.text
+    if block.kind not in {"text", "heading"} or len(text) >= LONGEST or block.label[:1] == "(":
+        return []
+    numbered = block.label or any(map(str.isdigit, text))  # or else it may be a list of what follows
+    if not numbered or not text[:1].isalnum() or text[-1] in ".;:,":
+        return []
+    readings = (text, _PAGE.sub("", text))
+    return [tuple(words) for one in readings if len(words := words_of(f"{block.label} {one}")) > 1]

@@ -22,7 +22,6 @@ from typing import Any, Final
 from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
 from ragqa.corpus.documents.conservation import check_words
-from ragqa.corpus.documents.contents import leave_out_contents
 from ragqa.corpus.documents.counting import doubtful
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.exported import exported
@@ -35,7 +34,7 @@ from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
-from ragqa.corpus.documents.titles import title_of
+from ragqa.corpus.documents.titles import leave_out_contents, title_of
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 from ragqa.types import Passage

@@ -1,10 +1,10 @@
 """How web pages of laws and word processors set numbers, headings, terms and notes: each read by structure."""
 
-from ragqa.corpus.documents.contents import leave_out_contents
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.titles import leave_out_contents
 from tests.corpus.documents.test_makers import passages
 
 
@@ -161,3 +161,12 @@ def test_notes_outside_the_main_text_and_captions_of_tables_are_kept(tmp_path):
         ("heading", "Table 1. Oars"),
         ("note", "Except when they sink."),
     ]
+
+
+def test_a_line_below_the_text_of_an_article_is_not_its_title():
+    found = built(Block("Article 9"), Block("These rules begin on 3 May 2031."), Block("In the name of the Harbour"))
+    assert found["Article 9"] == "These rules begin on 3 May 2031.\nIn the name of the Harbour"
+    origin, title = Block("[see sections 3 and 4]"), Block("RIGHTS OF PILOTS")
+    assert build([Block("SCHEDULE 1"), origin, title, Block("1. Boats float.")]).units[0].heading == (
+        "SCHEDULE 1 RIGHTS OF PILOTS"
+    )
