@@ -126,12 +126,15 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
 
     Their numbers rise or restart. Such a word and its number are alone, or in a heading that the source marks, or in
     most headings of the same look, unlike captions of figures. Known words of parts and single letters may also come
-    before a sentence, other words before a title in capitals.
+    before a sentence, other words before a title in capitals. A word that with its number is the title of what is
+    numbered otherwise ("1.3.4 Category 3B") numbers no parts.
     """
     looks = Counter(block.level for block in blocks if block.kind == "heading" and not _is_marked(block))
     unmarked = Counter[tuple[str, int]]()
     by_word: dict[str, list[tuple[int, Value]]] = {}
     tables = Counter[str]()  # how many headings with the word are above a table: such a word numbers tables
+    numbered = (text for steps, text in map(read_block, blocks) if steps)
+    titles = Counter(found[1].strip(" .") for text in numbered if (found := _COUNTED.fullmatch(text)))
     for block, after in zip_longest(blocks, blocks[1:]):
         if found := counted(block):
             word = re.split(r"[\W\d]", found[0].printed)[0]
@@ -143,6 +146,7 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
         for word, held in by_word.items()
         if len({value for _, value in held}) >= MARKED
         and tables[word] * 2 < len(held)
+        and titles[word] * 2 < len(held)
         and (
             len(word) == 1
             or all(unmarked[word, level] * 2 >= looks[level] for level, _ in held if unmarked[word, level])

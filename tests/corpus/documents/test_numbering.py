@@ -133,6 +133,14 @@ def test_a_word_that_counts_through_a_document_numbers_its_parts_in_any_language
     assert {one.number for one in passages_of(build(falls), "d", "D", 128)} == {""}
 
 
+def test_a_word_that_with_its_number_is_the_title_of_numbered_rules_numbers_no_parts():
+    blocks = [heading("1. General", 1)]
+    blocks += [Block(text) for n in (1, 2, 3) for text in (f"1.{n} Category {n}", f"Firms of sort {n} hold capital.")]
+    blocks += [Block(text) for n in (2, 4, 5) for text in (f"Category {n}:", "Tests every year.")]
+    blocks += [heading("2. Reports", 1), Block("2.1 Firms report every year.")]
+    assert passages_of(build(blocks), "d", "D", 128)[-1].section == "2. Reports"
+
+
 def test_a_heading_without_a_number_ends_the_numbered_one_that_stands_as_high():
     attachment = Block("Attachment", "heading", level=1, place="paragraph=9")  # of Word
     found = numbers(heading("I. Scope", 1), "All boats.", heading("II. Use", 1), "By night.",
