@@ -204,7 +204,11 @@ def as_asked(config: FilteringConfig, asked: AskedDay | None, rankings: Iterable
 
 def standing(ranking: Ranking, day: str) -> Ranking:
     """The ranking without the passages that are not in force on this day; unchanged without a day."""
-    names = {hit.passage.passage_id for hit in _not_in_force(ranking.hits, day)} if day else ()
+    return _without(ranking, _not_in_force(ranking.hits, day)) if day else ranking
+
+
+def _without(ranking: Ranking, gone: Iterable[ScoredPassage]) -> Ranking:
+    names = {hit.passage.passage_id for hit in gone}
     return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id not in names))
 
 
@@ -236,7 +240,7 @@ def _replaces(later: Passage, earlier: Passage) -> bool:
 
 def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: FilteringConfig) -> Selection:
     """The selection from the passages in force on the day of the question; the others are dropped and come last."""
-    rest = standing(ranking, config.in_force)
+    rest = _without(ranking, gone)
     selection = select(rest, config)
     dropped = (
         Candidate(hit, rank, 0.0, 0.0, Drop.NOT_IN_FORCE, f"dropped: {hit.passage.days}, not on {config.in_force}")
