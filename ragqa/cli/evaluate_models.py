@@ -17,7 +17,7 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
 from ragqa.infra.files import write_whole
 from ragqa.lab import measures
-from ragqa.lab.claims import FOLDS, claims_kind, fold_of, read_gaps
+from ragqa.lab.claims import FOLDS, ClaimedPassage, claims_kind, fold_of, read_gaps
 from ragqa.lab.claims import read_claims as read_labelled_claims
 from ragqa.lab.labelled import (
     LABELS,
@@ -188,7 +188,7 @@ def claims(
     scoring = scoring_with(scoring_from_env(), verdict=verdict_model)
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring, Paths.from_env())
-    kind, labels = "" if file.is_dir() else claims_kind(file), claim_verdicts.LABELS
+    kind, labels = claims_kind(file), claim_verdicts.LABELS
     if kind == "wice":
         _wice(file, scorer, limit, as_json=as_json)
         return
@@ -199,9 +199,7 @@ def claims(
         partly = [one.named for one in policies if one.policy.label == "partly"]
         note = f"missing part named in {sum(partly)} of {len(partly)} partly covered"
     else:
-        known = (
-            [one.claimed for one in written_passages(file, is_test=True)] if not kind else read_labelled_claims(file)
-        )
+        known = _own_claims(file) if kind == "written" else read_labelled_claims(file)
         passages = [one for one in known if fold in (None, fold_of(one.id))][:limit]
         judged = list(chain.from_iterable(tracked(judge_claims(passages, scorer), len(passages))))
         rates = claim_rates(judged)
@@ -213,6 +211,11 @@ def claims(
         print_json(figures)
         return
     _print_rates(rates, labels, f"{file.name}, {scorer.verdicts.info.name}", note)
+
+
+def _own_claims(data: Path) -> tuple[ClaimedPassage, ...]:
+    """The passages of RAGQA_DATA with claims of our own that measure. Raises CorpusError."""
+    return tuple(one.claimed for one in written_passages(data, is_test=True))
 
 
 def _rates_json(rates: Rates, note: str) -> dict[str, Any]:

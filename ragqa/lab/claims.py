@@ -149,8 +149,13 @@ def claims_in(record: AnswerRecord) -> list[dict[str, Any]]:
     return found
 
 
-def claims_kind(path: Path) -> Literal["claims", "gaps", "wice"]:
-    """The kind of a file of claims, by its first line: passages with claims, rules with policies, or WiCE's claims."""
+def claims_kind(path: Path) -> Literal["claims", "gaps", "wice", "written"]:
+    """The kind of a file of claims, by its first line: passages with claims, rules with policies, or WiCE's claims.
+
+    A folder is RAGQA_DATA, about whose passages our own claims were written.
+    """
+    if path.is_dir():
+        return "written"
     if path.suffix == ".gz":
         return "wice"
     with path.open(encoding="utf-8") as lines:

@@ -25,6 +25,7 @@ from ragqa.lab.training.verdicts import (
     shares,
     written,
 )
+from ragqa.lab.written import WrittenPassage
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts.belief import Calibration, Look, calibration, calibration_of, features, probabilities
 from ragqa.settings.config import ScoringConfig
@@ -195,6 +196,20 @@ def test_the_commands_print_figures_and_write_nothing_unasked(monkeypatch, tmp_p
     out = tmp_path / "belief.json"
     assert CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file), "--out", str(out)]).exit_code == 0
     assert json.loads(out.read_text())["fitted_on"].startswith("24 claims")
+
+
+def test_of_a_folder_our_own_claims_that_measure_are_judged(monkeypatch, tmp_path):
+    asked = []
+
+    def ours(data, *, is_test):
+        asked.append((data, is_test))
+        return [WrittenPassage(one, "") for one in passages(2)]
+
+    monkeypatch.setattr(measuring, "load_scorer", lambda *_: scorer())
+    monkeypatch.setattr(measuring, "written_passages", ours)
+    measured = CliRunner().invoke(app, ["eval", "claims", str(tmp_path), "--json"])
+    assert json.loads(measured.stdout)["balanced"] == 1.0
+    assert asked == [(tmp_path, True)]
 
 
 def test_each_fold_is_read_by_its_own_verifier(monkeypatch, tmp_path):
