@@ -134,7 +134,7 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
     by_word: dict[str, list[tuple[int, Value]]] = {}
     tables = Counter[str]()  # how many headings with the word are above a table: such a word numbers tables
     numbered = (text for steps, text in map(read_block, blocks) if steps)
-    titles = Counter(found[1].strip(" .") for text in numbered if (found := _COUNTED.fullmatch(text)))
+    titles = Counter(titled[1].strip(" .") for text in numbered if (titled := _COUNTED.fullmatch(text)))
     for block, after in zip_longest(blocks, blocks[1:]):
         if found := counted(block):
             word = re.split(r"[\W\d]", found[0].printed)[0]
