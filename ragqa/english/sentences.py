@@ -6,7 +6,8 @@ Punkt trained on legal text, and needs no download.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 
@@ -15,6 +16,8 @@ from ragqa.types import Span
 
 MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
 SPLITTER = f"nupunkt {version('nupunkt')}"
+# The mark of a note after the end of a sentence: "… as the firm considers appropriate.37 The firm should …".
+_NOTE_MARK = re.compile(r"(?<=[a-z]{5})[.!?][”’\"')\]]?\d{1,3}(?=\s+[“\"(\[]?[A-Z])")
 
 
 def split_sentences(text: str, splitter: str = "nupunkt") -> tuple[Span, ...]:
@@ -49,12 +52,21 @@ def reads_as_heading(text: str) -> bool:
 
 def _spans_by(splitter: str) -> Callable[[str], Iterable[tuple[int, int]]]:
     if splitter == "nupunkt":
-        import nupunkt  # costs 40 ms: `import ragqa` must not pay for it
-
-        return nupunkt.sent_spans
+        return _nupunkt
     if splitter == "punkt":
         return _punkt()
     raise ConfigError(f"sentence splitter must be nupunkt or punkt, got {splitter!r}; change the setting and try again")
+
+
+def _nupunkt(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of nupunkt, divided after the marks of notes, which it does not know."""
+    import nupunkt  # costs 40 ms: `import ragqa` must not pay for it
+
+    for start, end in nupunkt.sent_spans(text):
+        for mark in _NOTE_MARK.finditer(text, start, end):
+            yield start, mark.end()
+            start = mark.end()
+        yield start, end
 
 
 @cache

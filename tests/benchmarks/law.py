@@ -1,7 +1,8 @@
-"""A hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
+"""Two hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
 
-Thirty of them nothing there answers; the parts `sealed` and `second-sealed` are for reported figures. Build the index
-first, of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder, without vectors, then::
+Sixty of them nothing there answers; the parts whose names end in `sealed` are for reported figures. Build the index
+first, of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder, without vectors, and for the parts
+`rulebook` and `rulebook-sealed` one of RAGQA_DATA/documents/rulebook-html, then::
 
     python -m tests.benchmarks.law law --part open
 """

@@ -14,6 +14,14 @@ def test_sentences_are_verbatim_slices_without_surrounding_space():
     ]
 
 
+def test_the_mark_of_a_note_after_a_full_stop_ends_the_sentence():
+    text = "Checks may be made by others, as the firm thinks appropriate.37 The firm must see 3.37 The end."
+    assert [span.text for span in split_sentences(text)] == [
+        "Checks may be made by others, as the firm thinks appropriate.37",
+        "The firm must see 3.37 The end.",
+    ]
+
+
 def test_blank_text_has_no_sentences():
     assert split_sentences("") == split_sentences(" \n\t ") == ()
 

@@ -253,6 +253,19 @@ def test_headings_are_no_answers_where_there_is_anything_else():
     assert answer.sentences[0].text == MELTS
 
 
+def test_an_editors_note_in_brackets_is_no_answer():
+    note = "[Note: at what temperature gold melts corresponds to Rule 12 as it applied before.]"
+    _, answer, _ = asked(MELTING, ranked(note, MELTS))
+    assert [one.text for one in answer.sentences] == [MELTS]
+
+
+def test_of_two_sentences_that_answer_alike_the_shorter_one_is_quoted():
+    listing = f"{KEEPS[:-1]}, of silver for seven, of tin for eight, of zinc for nine and of lead for ten years."
+    selector = FakeSelector(gold=6.0)
+    _, answer, _ = asked("How long must a firm keep records of gold?", ranked(f"{listing} {KEEPS}"), selector=selector)
+    assert answer.sentences[0].text == KEEPS
+
+
 def test_a_rule_asked_for_by_number_is_answered_by_that_rule_alone():
     texts = "The bank keeps a list of clients. Clients are told of it each year in May."
     ranking = ranked(MELTS, texts)
