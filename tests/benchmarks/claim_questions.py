@@ -1,6 +1,7 @@
 """The questions of RAGQA_DATA/claims, asked of an index of all its passages: which are answered, and which refused.
 
-Half of them are near misses, which their own passage does not answer; another passage may. Run::
+Half of them are near misses, which their own passage does not answer; another passage may. With `--verdicts` its claims
+are judged instead, each by the ten passages that retrieval finds for it. Run::
 
     python -m tests.benchmarks.claim_questions RAGQA_DATA/claims/claims.jsonl --fold 0
 """
@@ -16,34 +17,51 @@ import typer
 
 from ragqa.index.build import build_index
 from ragqa.lab.claims import FOLDS, ClaimedPassage, ClaimQuestion, fold_of, read_claims
+from ragqa.lab.training.claim_verdicts import LABELS, claim_rates, judge_claims
 from ragqa.loading import load_encoder
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.settings.config import Config, IndexingConfig
 from ragqa.settings.paths import Paths
-from ragqa.types import Question
+from ragqa.types import Passage, Question
 from ragqa.types.streams import returned
 
 LONGEST = 700  # words; no passage is longer, so that each stays whole
+SOURCES = 10  # passages that a claim is judged by
 
 
-def claim_questions(claims: Path, fold: int = typer.Option(0, min=0, max=FOLDS - 1)) -> None:
-    """Prints a line for each question of the fold, and the shares."""
+def claim_questions(claims: Path, fold: int = typer.Option(0, min=0, max=FOLDS - 1), *, verdicts: bool = False) -> None:
+    """Prints a line for each question of the fold, and the shares; or the rates of verdicts on its claims."""
     passages = read_claims(claims)
     with TemporaryDirectory() as folder:
         pipeline = pipeline_of(passages, Path(folder))
-        asked = [(one, question) for one in passages if fold_of(one.id) == fold for question in one.questions]
-        first, answered, refused = [], [], []
-        for passage, question in asked:
-            text, state = answer_of(question, pipeline)
-            print(state, question.answerable, question.text, text[:120], sep=" | ")
-            if not question.answerable:
-                refused.append(state == "not found")
-                continue
-            answered.append(state != "not found")
-            if len(passage.sentences) > 1:
-                first.append(bool(text) and is_of(text, [passage.sentences[n] for n in question.sentences]))
+        of_fold = [one for one in passages if fold_of(one.id) == fold]
+        (_print_rates if verdicts else _print_questions)(of_fold, pipeline)
+
+
+def _print_questions(passages: list[ClaimedPassage], pipeline: Pipeline) -> None:
+    first, answered, refused = [], [], []
+    for passage, question in ((one, question) for one in passages for question in one.questions):
+        text, state = answer_of(question, pipeline)
+        print(state, question.answerable, question.text, text[:120], sep=" | ")
+        if not question.answerable:
+            refused.append(state == "not found")
+            continue
+        answered.append(state != "not found")
+        if len(passage.sentences) > 1:
+            first.append(bool(text) and is_of(text, [passage.sentences[n] for n in question.sentences]))
     for name, found in (("right sentence first", first), ("answered", answered), ("near misses refused", refused)):
         print(f"{name}: {sum(found)} of {len(found)}, {sum(found) / len(found):.2f}")
+
+
+def _print_rates(passages: list[ClaimedPassage], pipeline: Pipeline) -> None:
+    def retrieved(text: str) -> list[Passage]:
+        return [hit.passage for hit in pipeline.search(text).hits[:SOURCES]]
+
+    scorer = pipeline.models.scorer(pipeline.config.scoring)
+    rates = claim_rates([one for found in judge_claims(passages, scorer, retrieved) for one in found])
+    print(f"balanced {rates.balanced:.3f}")
+    for gold in LABELS:
+        print(gold, ", ".join(f"called {said} {rates.share(gold, said):.3f}" for said in LABELS))
 
 
 def pipeline_of(passages: tuple[ClaimedPassage, ...], folder: Path) -> Pipeline:

@@ -29,6 +29,7 @@ from ragqa.lab.written import WrittenPassage
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts.belief import Calibration, Look, calibration, calibration_of, features, probabilities
 from ragqa.settings.config import ScoringConfig
+from ragqa.types import Passage
 from ragqa.types.scores import NliProbabilities, Verdict
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 
@@ -130,6 +131,14 @@ def test_claims_are_judged_by_their_own_passage():
     assert rates.share("contradicted", "supported") == 0.0
     assert rates.kinds["supported", "plain"] == {"supported": 2}
     assert len([case for of in cases_of(passages(2), scorer()) for case in of]) == 6
+
+
+def test_claims_are_judged_by_what_was_retrieved_for_them():
+    asked = []
+    source = Passage("1", "other", "Banks lend money to firms in spring.")
+    found = list(judge_claims(passages(1), scorer(), lambda text: asked.append(text) or [source]))
+    assert asked == [claim.text for claim in passages(1)[0].claims]
+    assert len(found[0]) == len(asked)
 
 
 RULE = "A Firm must: (a) keep a register of gifts; and (b) train its staff."

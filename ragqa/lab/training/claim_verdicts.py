@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 
 from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
 from ragqa.lab.claims import Claim, ClaimedPassage, Gap, PolicyText
-from ragqa.scoring.policies import cover_of_all, judge_of, policy_verdicts
+from ragqa.scoring.policies import cover_of_all, judge_of, policy_verdicts, similarity_of
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.types import AnswerSentence, Passage
 from ragqa.types.scores import Cover, ObligationVerdict, SentenceVerdict, Verdict
@@ -23,7 +24,7 @@ NAMED = 0.5  # share of a missing part's words that must be named as missing
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim and the verdict on it, with its own passage as the only source."""
+    """A claim and the verdict on it."""
 
     claim: Claim
     verdict: SentenceVerdict
@@ -46,22 +47,29 @@ class JudgedPolicy:
     named: bool
 
 
-def judge_claims(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterator[list[JudgedClaim]]:
+def judge_claims(
+    passages: Iterable[ClaimedPassage],
+    scorer: RepassScorer,
+    retrieved: Callable[[str], Sequence[Passage]] | None = None,
+) -> Iterator[list[JudgedClaim]]:
     """The claims of each passage, judged as in an answer, but without RePASs, which does not affect verdicts.
 
-    Raises ScoringError.
+    ``retrieved`` finds the sources of a claim; without it the claim's own passage is the only one. Raises ScoringError.
     """
+    similarity = similarity_of(scorer)
     for passage in passages:
-        source = Passage(passage.id, passage.id, " ".join(passage.sentences), title=passage.title)
-        judge = judge_of([source], scorer)
-        unknown = [0.0] * len(judge.premises)
+        own = Passage(passage.id, passage.id, " ".join(passage.sentences), title=passage.title)
+        sources = [retrieved(claim.text) if retrieved else [own] for claim in passage.claims]
+        judges = [judge_of(given, scorer, similarity) for given in sources]
         said = [AnswerSentence(claim.text, 0, len(claim.text)) for claim in passage.claims]
-        pairs = list(dict.fromkeys(pair for sentence in said for pair in judge.second_looks(sentence)))
+        looks = (judge.second_looks(sentence) for judge, sentence in zip(judges, said, strict=True))
+        pairs = list(dict.fromkeys(chain.from_iterable(looks)))
         table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
-        yield [
-            JudgedClaim(claim, judge.sentence(0, sentence, unknown, unknown, table))
-            for claim, sentence in zip(passage.claims, said, strict=True)
-        ]
+        found = []
+        for claim, sentence, judge in zip(passage.claims, said, judges, strict=True):
+            unknown = [0.0] * len(judge.premises)
+            found.append(JudgedClaim(claim, judge.sentence(0, sentence, unknown, unknown, table)))
+        yield found
 
 
 def judge_gaps(gaps: Iterable[Gap], scorer: RepassScorer) -> Iterator[list[JudgedPolicy]]:
