@@ -24,8 +24,8 @@ RANKS: Final = frozenset("volume book division part schedule annex appendix titl
 COUNTED: Final = RANKS | {"section"}  # kinds that may have Roman numbers
 ASIDE: Final = frozenset(("schedule", "annex"))  # kinds in which paragraphs are numbered from 1 again
 BELOW: Final = frozenset(("paragraph", "point", ""))  # kinds that do not show their level
-_SPLIT: Final = re.compile(r"\.(?![^(]*\))")
-_STEP: Final = re.compile(rf"(?i)({'|'.join(ORDER)}|app|annexure)s?(?![a-z])[ –—-]*([\w]*)")
+_TOKEN: Final = re.compile(r"(?:\([^)]*\)|[^.])+")  # a dot in brackets separates nothing
+_STEP: Final = re.compile(rf"(?i)({'|'.join(ORDER)}|app|annexure)s?(?![a-z])[ –—-]*((?:[a-z]{{2,4}} )?[\w-]*)")
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ def path_of(number: str) -> Path:
     """A passage's number as a path; empty if it is not a number."""
     path: list[Step] = []
     inner = False  # below an article, where every step is an item
-    for token in (token.strip() for token in _SPLIT.split(number)):
+    for token in map(str.strip, _TOKEN.findall(number)):
         if not token:
             continue
         if found := _STEP.fullmatch(token):
@@ -144,7 +144,7 @@ def path_of(number: str) -> Path:
         elif token.casefold().startswith(("guidance", "note")):
             path.append((ITEM, token.casefold().rstrip(")")))
             inner = True
-        elif inner or token.startswith("(") or (path and path[-1][0] == "" and re.fullmatch(r"[a-z]{1,4}", token)):
+        elif inner or token.startswith("(") or (path and path[-1][0] == "" and re.fullmatch(r"[a-z]{1,4}\)?", token)):
             held = re.findall(r"\(([^)]+)\)", token)
             outer = token.partition("(")[0] if held else token.strip("()")
             path += [(ITEM, one.casefold()) for one in (outer, *held) if one]

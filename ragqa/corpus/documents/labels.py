@@ -28,8 +28,9 @@ DOTTED: Final = "dotted"
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # after a word that names the kind of part
+_CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}[\s–-]?\d{1,3}"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")

@@ -116,7 +116,7 @@ def _without_heading(unit: Unit, blocks: list[Block]) -> list[Block]:
 
 def _stays_whole(unit: Unit) -> bool:
     """Whether the units below this one only complete its text."""
-    below = [part for part in unit.units if not _reads_alone(part)]
+    below = [part for part in unit.units if not _reads_alone(part) and part.kind != "inner note"]
     if not below:
         return bool(unit.texts)
     if (unit.style in RANKS and unit.is_heading) or (unit.style == ID and any(part.style == ID for part in unit.units)):
@@ -189,6 +189,8 @@ def _fitted(
         said = _without_heading(unit, blocks)
         items: list[Item] = []
         text = _joined((part for part in whole if isinstance(part, Unit) or part in said), items, unit.number)
+        if all(part.kind == "inner note" for part in whole if isinstance(part, Unit)):
+            items += whole_paragraphs(text, deque(counted_paragraphs(said, unit.number)))
         section = _section(unit, lead, named=said != blocks)
         yield Piece(unit.number, section, text, _place_of(whole), _version(unit), _listed(items))
     else:
@@ -314,7 +316,7 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
 
 
 def _listed(items: Iterable[Item]) -> str:
-    return "\n".join(f"{start} {end} {clean_line(number)}" for start, end, number in sorted(items))
+    return "\n".join(f"{start} {end} {clean_line(number)}" for start, end, number in sorted({*items}))
 
 
 def _section(unit: Unit, lead: str = "", *, named: bool = False) -> str:

@@ -70,8 +70,8 @@ class _Builder:
         if block.kind == "version":
             self._holding().version = block.text
             return
-        if block.kind in {"table", "note"} or (self._stack[1:] and is_source(block)):
-            self._unnumbered(block, "table" if block.kind == "table" else "note")
+        if block.kind in {"table", "note", "inner note"} or (self._stack[1:] and is_source(block)):
+            self._unnumbered(block, "note" if block.kind == "text" else block.kind)
             return
         steps, text = read_block(block)
         if block.label and not steps:
@@ -170,9 +170,11 @@ class _Builder:
 
     def _unnumbered(self, block: Block, kind: str) -> None:
         """Adds a paragraph, table or heading without a number, or a note, whose number is its mark."""
-        parent = self._holding() if kind == "note" else self._stack[-1]
+        is_note = kind in {"note", "inner note"}
+        parent = self._holding() if is_note else self._stack[-1]
         unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
-        if kind == "note" and block.label:
+        unit.label = block.label if kind == "inner note" else ""
+        if is_note and block.label:
             above = parent.number.rstrip(".")
             printed = block.label.strip("().[] ")
             mark = printed if block.text.startswith(block.label) else f"note {printed}"
