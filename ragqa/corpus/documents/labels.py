@@ -23,6 +23,7 @@ _BY_WORD: Final = {
 WORDS: Final = "|".join(_BY_WORD)
 LEARNED: Final = ("learned above", "learned")  # styles of other words that a document numbers its parts with
 RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6}
+ARTICLE: Final = 5  # from this rank on, units are rules, which may have a text of their own
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
 

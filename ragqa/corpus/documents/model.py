@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Value
+from ragqa.corpus.documents.labels import ARTICLE, GUIDANCE, RANKS, Value
 from ragqa.errors import CorpusError
 
 Kind = Literal["text", "heading", "table", "note", "inner note", "version"]
@@ -81,6 +81,21 @@ class Unit:
     @property
     def units(self) -> tuple[Unit, ...]:
         return tuple(part for part in self.parts if isinstance(part, Unit))
+
+    @property
+    def is_chapter(self) -> bool:
+        """Whether this is a part, title, chapter or section, whose text is that of the rules in it."""
+        return RANKS.get(self.style, ARTICLE) < ARTICLE
+
+    @property
+    def is_item(self) -> bool:
+        """Whether this is "(a)", "(1)" or the like."""
+        return self.style.startswith("(") or self.style in {"a.", "i.", "a)", "i)", "1)"}
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether the number belongs to a text and not to a heading."""
+        return bool(self.style) and not self.is_heading and self.style not in {*RANKS, GUIDANCE}
 
     @property
     def level(self) -> int:

@@ -119,7 +119,7 @@ def _stays_whole(unit: Unit) -> bool:
     below = [part for part in unit.units if not _reads_alone(part) and part.kind != "inner note"]
     if not below:
         return bool(unit.texts)
-    if (unit.style in RANKS and unit.is_heading) or (unit.style == ID and any(part.style == ID for part in unit.units)):
+    if (unit.is_chapter and unit.is_heading) or (unit.style == ID and any(part.style == ID for part in unit.units)):
         return False
     first = unit.parts.index(below[0])
     said = [part for part in unit.parts[:first] if isinstance(part, Block)]
