@@ -200,6 +200,10 @@ def test_headings_that_stand_alike_on_many_pages_are_no_running_heads(tmp_path):
     ]
     found = pdf_of(tmp_path, *pages)
     assert [found[f"{n}.1"].section for n in (1, 2, 3)] == [f"{n} Application" for n in (1, 2, 3)]
+    pages = [[(60, 60, 10, f"Annexure-B{n}"), (60, 110, 10, f"{n}. {text}")] for n, text in enumerate(BOATS, start=1)]
+    assert {"Annexure-B1.1.", "Annexure-B2.2.", "Annexure-B3.3."} <= pdf_of(tmp_path, *pages).keys()
+    pages = [[(60, 60, 10, "Annexure-B1"), *page[1:]] for page in pages]
+    assert {"1.", "2.", "3."} <= pdf_of(tmp_path, *pages).keys()
 
 
 def test_numbers_that_elements_or_styles_set_before_texts_are_theirs(tmp_path):
