@@ -152,6 +152,14 @@ def test_tables_without_lines_are_read_by_the_white_space_between_their_columns(
     assert table.split("\n")[1:] == ["Ferry | 3 coins | each day", "Barge | 5 coins or a rope | each week"]
 
 
+def test_a_part_that_begins_below_a_table_is_no_row_of_it(tmp_path):
+    rows = [("ARC", "Alien record card"), ("ATM", "Automated teller machine"), ("", "Part B"), ("", "LAMPS")]
+    drawn = [(60 + 160 * k, 90 + 18 * n, 11, cell) for n, row in enumerate(rows) for k, cell in enumerate(row) if cell]
+    drawn += [(60, 72, 11, "ABC"), (220, 72, 11, "Account of boats carried")]
+    found = pdf_of(tmp_path, [*drawn, *((60, 200 + 30 * n, 11, f"{n + 1}) {text}") for n, text in enumerate(BOATS))])
+    assert found["Part B.2)"].text == BOATS[1]
+
+
 def test_a_note_stands_with_the_paragraph_that_calls_it(tmp_path):
     body = [(60, 90 + 40 * n, 11, f"{n + 1}. {text}") for n, text in enumerate(BOATS)]
     mark = (210, 86, 6, "1")
