@@ -48,7 +48,7 @@ _LINK: Final = re.compile(rf"(?P<kind>{_KIND})\s+(?P<numbers>{_UNIT}{_ITEMS}*{_M
 _REFERENCE = re.compile(
     rf"\b(?P<kind>{_KIND}) *(?:[–—-] ?)?(?P<numbers>{_NUMBER}{_MORE})"
     rf"(?P<chain>(?:{_OF}(?:this\s+|that\s+)?{_KIND}\s+{_UNIT}{_ITEMS}*{_MORE})*)(?P<this>{_OF}(?:this|these)\s+\w+)?"
-    rf"(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|{_NAME}))?"
+    rf"(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|{_NAME}|\[[A-Z][^\]\n]{{1,40}}\]))?"
     r"(?P<away>\s*,?\s*(?:therein|thereof))?(?P<here>\s+(?:above|below)\b)?"
 )
 _ALONE = re.compile(

@@ -21,6 +21,7 @@ Path = tuple[Step, ...]
 
 ITEM: Final = "("  # the kind of "(a)" and of all numbers below an article
 RANKS: Final = frozenset("volume book division part schedule annex appendix title chapter".split())
+HOLDS: Final = RANKS | {"principle"}  # below these, paragraphs have numbers of their own
 COUNTED: Final = RANKS | {"section"}  # kinds that may have Roman numbers
 ASIDE: Final = frozenset(("schedule", "annex"))  # kinds in which paragraphs are numbered from 1 again
 BELOW: Final = frozenset(("paragraph", "point", ""))  # kinds that do not show their level
@@ -124,7 +125,7 @@ class Numbers:
         if kind == "chapter":
             return not dotted and self.most != "paragraph"
         if not dotted and kind in {"section", "article", "regulation"}:
-            return self.most == "statute"
+            return self.most == "statute" or (kind == "section" and self.most == "dotted")
         if not dotted and kind in BELOW:
             return self.most in {"statute", "paragraph"}
         return kind != "rule" or self.most != "paragraph"
@@ -140,7 +141,7 @@ def path_of(number: str) -> Path:
             continue
         if found := _STEP.fullmatch(token):
             path.append(_step(found[1], found[2]))
-            inner = path[-1][0] not in RANKS
+            inner = path[-1][0] not in HOLDS
         elif token.casefold().startswith(("guidance", "note")):
             path.append((ITEM, token.casefold().rstrip(")")))
             inner = True
@@ -170,7 +171,7 @@ def _counted(step: Step) -> Step:
 def _style(number: str, path: Path) -> str:
     if re.fullmatch(r"\d+\)", number.strip()):
         return "paragraph"
-    if any(kind not in RANKS | {"", ITEM} for kind, _ in path):
+    if any(kind not in HOLDS | {"", ITEM} for kind, _ in path):
         return "named"
     return "statute" if sum(kind == "" for kind, _ in path) == 1 else "dotted"
 

@@ -44,6 +44,7 @@ def named(text):
         ("the forms in Annexure-B1 & B2", [("annex", ["B1", "B2"], "")]),
         ("Annexures III & IV, Annexure – M", [("annex", ["III", "IV"], ""), ("annex", ["M"], "")]),
         ("Regulation PLT R-2 and Rule A-3", [("regulation", ["PLT R-2"], ""), ("rule", ["A-3"], "")]),
+        ("Section 3 of [RFC 4122] or", [("section", ["3"], "[RFC 4122]")]),
         ("Rules 3-5 and Parts A-C", [("rule", ["3 to 5"], ""), ("part", ["A to C"], "")]),
     ],
 )
@@ -142,6 +143,14 @@ def test_items_with_one_bracket_stand_beside_those_that_name_them():
     texts = dict.fromkeys(numbers, "A mooring.") | {"CHAPTER 5.4.e)": "See Para 4(d) above, Annexure-B1 & IV."}
     found = [one.target for one in references(rules("a", texts.items()))]
     assert found == ["a:CHAPTER 5.4.d)", "a:Annexure – B1", "a:Annexure-IV"]
+
+
+def test_sections_are_chapters_of_dotted_numbers_and_paragraphs_count_on_below_principles():
+    passages = rules("a", [("8", "Lamps."), ("8.1", "As Section 8 and Section 8.2 say."), ("8.2", "Oil.")])
+    assert [one.target for one in references(passages)] == ["a:8", "a:8.2"]
+    numbers = ("Principle 1.21.", "Principle 1.22.", "Principle 2.23.")
+    passages = rules("b", [*((number, "A bell.") for number in numbers), ("Principle 2.24.", "See paragraph 22.")])
+    assert [one.target for one in references(passages)] == ["b:Principle 1.22."]
 
 
 def named_document(name, title, rows):
