@@ -23,6 +23,7 @@ from ragqa.corpus.documents.items import (
     Item,
     cells_of,
     counted_paragraphs,
+    lists_terms,
     table_number,
     terms_of,
     whole_paragraphs,
@@ -228,9 +229,10 @@ def _pieces_of(
         if not text:
             continue
         names = counted if counted is not None else deque(counted_paragraphs(held, unit.number))
-        cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
+        terms = is_table and lists_terms(text)
+        cut = [text] if len(text.split()) <= limit else _rows(text, limit, terms) if is_table else _chunks(text, limit)
         for one in cut:
-            items = cells_of(one, table_number(unit), 0) if is_table else whole_paragraphs(one, names)
+            items = cells_of(one, table_number(unit), 0, terms=terms) if is_table else whole_paragraphs(one, names)
             yield Piece(unit.number, section, one, places_of(held), _version(unit), _listed(items))
 
 
@@ -240,17 +242,21 @@ def _chunks(text: str, limit: int) -> Iterator[str]:
             yield span.text
 
 
-def _rows(text: str, limit: int) -> Iterator[str]:
-    """Runs of rows of a table, as many as fit, each under the first row; a row that is too long is split."""
-    head, *rows = text.split("\n")
+def _rows(text: str, limit: int, terms: bool) -> Iterator[str]:
+    """Runs of rows of a table, as many as fit, each under the first row except in a list of ``terms``.
+
+    A row that is too long is split.
+    """
+    rows = text.split("\n")
+    head = "" if terms else rows.pop(0)
     limit = max(1, limit - len(head.split()))
     held: list[str] = []
     for row in (*rows, None):
         if held and (row is None or len(" ".join((*held, row)).split()) > limit):
-            yield "\n".join((head, *held))
+            yield "\n".join((head, *held)).lstrip("\n")
             held = []
         if row is not None and len(row.split()) > limit:
-            yield from (f"{head}\n{one}" for one in _chunks(row, limit))
+            yield from (f"{head}\n{one}".lstrip("\n") for one in _chunks(row, limit))
         elif row is not None:
             held.append(row)
 
@@ -300,7 +306,7 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
             if not line:
                 continue
             if items is not None and part.kind == "table":
-                items += cells_of(line, number, at)
+                items += cells_of(line, number, at, terms=lists_terms(line))
             elif items is not None and (found := terms.pop(0))[0]:
                 items.append((at + found[1], at + len(line), f"{number.rstrip('.')}.{found[0]}".lstrip(".")))
         else:
