@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
-GRAMMAR_VERSION: Final = 2  # raise it when this module finds other references: kept results are then unusable
+GRAMMAR_VERSION: Final = 3  # raise it when this module finds other references: kept results are then unusable
 HERE: Final = "this document"  # the instrument of "section 3 above"
 MOST: Final = 200  # references read in one passage
 ORDER: Final = (
@@ -25,16 +25,18 @@ _LAST_RANK: Final = ORDER.index("chapter")
 _KIND = (
     r"(?:[Rr]ules?|RULES?|[Ss]ections?|SECTIONS?|[Ss]ub-?sections?|s{1,2}\.|[Aa]rticles?|ARTICLES?|[Rr]egulations?|"
     r"[Pp]aragraphs?|[Pp]aras?\.?|[Ss]ub-?paragraphs?|[Pp]oints?|[Cc]lauses?|[Rr]ecitals?|Principles?|[Cc]hapters?|"
-    r"Parts?|PART|Titles?|[Ss]chedules?|App(?:endix|endices)?|APP|Annex(?:es)?)"
+    r"Parts?|PART|Titles?|[Ss]chedules?|App(?:endix|endices)?|APP|[Aa]nnex(?:es|ures?)?|ANNEX(?:URES?)?)"
 )
-_ITEMS = r"(?:\s?\((?:\d{1,3}[A-Z]?|[a-z]{1,5}|[A-Z]{1,2})\))"
+_ITEMS = r"(?: ?\((?:\d{1,3}[A-Z]?|[a-z]{1,5}|[A-Z]{1,2})\))"
 _REST = r"(?:\.\d{1,3}[A-Z]{0,2}|\.[A-Z](?=\.\d))"
 _HEAD = r"(?:[A-Z]{1,3}\d{0,2}\.|APP ?\d{1,2}\.)?"
 _COUNT = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"
-_UNIT = rf"(?:{_HEAD}{_COUNT}{_REST}*|[IVXLC]{{1,6}}|[A-H])(?![\w’'])"
-_NUMBER = rf"(?:{_UNIT}{_ITEMS}*|(?!\s?\([A-Z]{{2}}\)){_ITEMS}+)"
+_CODED = r"(?:[A-Z]{2,4} )?[A-Z]{1,2}-\d{1,3}"  # "SME R-2"
+_UNIT = rf"(?:{_HEAD}{_COUNT}{_REST}*|{_CODED}|[A-Z]\d{{1,2}}|[IVXLC]{{1,6}}|[A-Z])(?![\w’'])"
+_NUMBER = rf"(?:{_UNIT}{_ITEMS}*|(?! ?\([A-Z]{{2}}\)){_ITEMS}+)"
 _OPEN = rf"(?:\d{{1,3}}[A-Z]{{1,2}}\d{{0,3}}{_REST}*|\d{{1,3}}{_REST}+)(?!\w){_ITEMS}*"  # clearly a rule number
-_JOIN = r"(?: ?[,;/] ?(?:and +|or +|and/or +)?| +(?:and/or|and|or|to|through|or,) +| ?[–—-] ?)"
+_HYPHEN = r"(?:[–—]|-(?!\d)|(?<![A-Z])-)"  # not that of "R-2"
+_JOIN = rf"(?: ?[,;/] ?(?:and +|or +|and/or +|& ?)?| +(?:and/or|and|or|to|through|or,|&) +| ?{_HYPHEN} ?)"
 _MEASURE = r"(?![\w.]*\s*(?:%|per cent|days?|years?|months?|hours?|million|business))"
 _MORE = rf"(?:{_JOIN}{_NUMBER}{_MEASURE})*"
 _ACRONYM = r"[A-Z][A-Z&]{1,7}(?:s\b)?"
@@ -44,9 +46,9 @@ _TITLE = rf"(?!{_KIND}[ ,])[A-Z][\w'’/-]+(?:\s+{_WORD}){{0,10}}?"  # a name in
 _OF = r"\s*(?:\([^()]{3,60}\)\s*)?(?:of|in|under|to)\s+"
 _LINK: Final = re.compile(rf"(?P<kind>{_KIND})\s+(?P<numbers>{_UNIT}{_ITEMS}*{_MORE})")  # "(2) of section 58"
 _REFERENCE = re.compile(
-    rf"\b(?P<kind>{_KIND})\s*(?P<numbers>{_NUMBER}{_MORE})"
+    rf"\b(?P<kind>{_KIND}) *(?:[–—-] ?)?(?P<numbers>{_NUMBER}{_MORE})"
     rf"(?P<chain>(?:{_OF}(?:this\s+|that\s+)?{_KIND}\s+{_UNIT}{_ITEMS}*{_MORE})*)(?P<this>{_OF}(?:this|these)\s+\w+)?"
-    rf"(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|{_NAME}))?"
+    rf"(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|{_NAME}|\[[A-Z][^\]\n]{{1,40}}\]))?"
     r"(?P<away>\s*,?\s*(?:therein|thereof))?(?P<here>\s+(?:above|below)\b)?"
 )
 _ALONE = re.compile(
@@ -182,16 +184,18 @@ def _named(row: Iterable[Any]) -> Named:
 
 
 def _kind(word: str) -> str:
-    kind = re.sub(r"^sub-?", "", word.lower().rstrip(".")).removesuffix("s").replace("annexe", "annex")
+    kind = re.sub(r"^sub-?|(?<=^annex)(?:e|ure)?s?$", "", word.lower().rstrip(".")).removesuffix("s")
     return _KINDS.get(kind, kind)
 
 
 def _read(text: str) -> Iterator[Mention]:
     """The references that name a kind; the units that contain them come after them."""
+    behind = 0  # the end of the reference before, whose number is no name
     for match in _REFERENCE.finditer(text):
+        front, behind = text[max(behind, match.start() - _BACK) : match.start()], match.end()
         if match["away"]:
             continue
-        before = _before(text[max(0, match.start() - _BACK) : match.start()])
+        before = _before(front)
         acronym = re.search(rf"(?:^|\s)({_ACRONYM})(?:\s+(?:Rulebook|Rules))?$", before)
         instrument = HERE if match["here"] or match["this"] else _trimmed(match["after"] or "")
         if not instrument and acronym and acronym[1] not in _NO_NAME:

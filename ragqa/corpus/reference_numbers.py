@@ -21,11 +21,12 @@ Path = tuple[Step, ...]
 
 ITEM: Final = "("  # the kind of "(a)" and of all numbers below an article
 RANKS: Final = frozenset("volume book division part schedule annex appendix title chapter".split())
+HOLDS: Final = RANKS | {"principle"}  # below these, paragraphs have numbers of their own
 COUNTED: Final = RANKS | {"section"}  # kinds that may have Roman numbers
 ASIDE: Final = frozenset(("schedule", "annex"))  # kinds in which paragraphs are numbered from 1 again
 BELOW: Final = frozenset(("paragraph", "point", ""))  # kinds that do not show their level
-_SPLIT: Final = re.compile(r"\.(?![^(]*\))")
-_STEP: Final = re.compile(rf"(?i)({'|'.join(ORDER)}|app|annexure)s?(?![a-z])[ –—-]*([\w]*)")
+_TOKEN: Final = re.compile(r"(?:\([^)]*\)|[^.])+")  # a dot in brackets separates nothing
+_STEP: Final = re.compile(rf"(?i)({'|'.join(ORDER)}|app|annexure)s?(?![a-z])[ –—-]*((?:[a-z]{{2,4}} )?[\w-]*)")
 
 
 @dataclass(slots=True)
@@ -124,7 +125,7 @@ class Numbers:
         if kind == "chapter":
             return not dotted and self.most != "paragraph"
         if not dotted and kind in {"section", "article", "regulation"}:
-            return self.most == "statute"
+            return self.most == "statute" or (kind == "section" and self.most == "dotted")
         if not dotted and kind in BELOW:
             return self.most in {"statute", "paragraph"}
         return kind != "rule" or self.most != "paragraph"
@@ -135,16 +136,16 @@ def path_of(number: str) -> Path:
     """A passage's number as a path; empty if it is not a number."""
     path: list[Step] = []
     inner = False  # below an article, where every step is an item
-    for token in (token.strip() for token in _SPLIT.split(number)):
+    for token in map(str.strip, _TOKEN.findall(number)):
         if not token:
             continue
         if found := _STEP.fullmatch(token):
             path.append(_step(found[1], found[2]))
-            inner = path[-1][0] not in RANKS
+            inner = path[-1][0] not in HOLDS
         elif token.casefold().startswith(("guidance", "note")):
             path.append((ITEM, token.casefold().rstrip(")")))
             inner = True
-        elif inner or token.startswith("(") or (path and path[-1][0] == "" and re.fullmatch(r"[a-z]{1,4}", token)):
+        elif inner or token.startswith("(") or (path and path[-1][0] == "" and re.fullmatch(r"[a-z]{1,4}\)?", token)):
             held = re.findall(r"\(([^)]+)\)", token)
             outer = token.partition("(")[0] if held else token.strip("()")
             path += [(ITEM, one.casefold()) for one in (outer, *held) if one]
@@ -170,7 +171,7 @@ def _counted(step: Step) -> Step:
 def _style(number: str, path: Path) -> str:
     if re.fullmatch(r"\d+\)", number.strip()):
         return "paragraph"
-    if any(kind not in RANKS | {"", ITEM} for kind, _ in path):
+    if any(kind not in HOLDS | {"", ITEM} for kind, _ in path):
         return "named"
     return "statute" if sum(kind == "" for kind, _ in path) == 1 else "dotted"
 

@@ -21,7 +21,7 @@ MOST_USES: Final = 40  # defined terms that are found in one passage
 _LONGEST: Final = 600  # characters of a definition; the rest is cut
 _MEANS: Final = (
     r"(?:(?:shall |is understood to |be understood to )?means?\b(?! (?:of|by|that)\b)|"
-    r"(?:has|have|shall have) the (?:same )?meanings?\b|is defined as\b|refers to\b)"
+    r"(?:has|have|shall have) the (?:same )?meanings?\b|is defined as\b|refers? to\b)"
 )
 _SOME: Final = (
     r"(?:an?|the|any|all|each|either|one)\b"  # how a meaning begins; "electronic means made available" defines nothing
@@ -30,9 +30,11 @@ _VERB: Final = re.compile(r"\b(?:may|must|shall|will|can|could|would|should|does
 _WORD: Final = r"[^\W_][^\s|:;.,“”\"‘]*"
 _PHRASE: Final = rf"{_WORD}(?:,? {_WORD}){{0,11}}?"
 _NAME: Final = r"[A-Z][\w&/’'-]*(?: (?:(?:of|the|and|in|for|to|a|or|with) ){0,2}[A-Z][\w&/’'-]*){0,7}"
+_BRIEF: Final = r"(?: \([^()|\n]{1,80}\))?"  # an abbreviation, or another name
+_START: Final = r"^(?:\(?\w{1,4}[.)]\t|[•●▪■◦○–—-] ?)?"  # of a line, with the mark of an item
 _QUOTED: Final = r"(?:“(?P<a>[^”“\n]{2,90})”|\"(?P<b>[^\"\n]{2,90})\"|[‘'](?P<c>[^‘’\n]{2,90}?)[’'](?!\w))"
 _FORMS: Final = (
-    re.compile(rf"{_QUOTED},?(?: \([^()\n]{{1,80}}\))?,?\s+{_MEANS}"),
+    re.compile(rf"{_QUOTED},?{_BRIEF},?\s+(?:{_MEANS}|includes?\b)"),
     re.compile(
         rf"(?m)^(?P<term>{_PHRASE})\n(?=(?:[a-z][^.:;\n]{{0,80}}? )??(?:means|(?:has|have) the (?:same )?meaning)\b)"
     ),
@@ -40,17 +42,25 @@ _FORMS: Final = (
         rf"(?m)^[“\"]?(?P<term>{_PHRASE})[”\"]?(?: \| |\t)(?:\| )?(?=(?:Means|Has the meaning|means|has the meaning)\b)"
     ),
     re.compile(
-        rf"(?m)(?:[Ff]or (?:the|these) purposes? of [^.;\n]{{3,120}}?, |^(?:\(?\w{{1,4}}[.)]\t)?)"
+        rf"(?m)(?:[Ff]or (?:the|these) purposes? of [^.;\n]{{3,120}}?, |{_START})"
         rf"(?:[Tt]he (?:term |expression )?|[Aa]n? )?"
-        rf"(?P<term>{_NAME}(?=:?\s+{_MEANS})|{_PHRASE}(?=:?\s+{_MEANS}:? {_SOME})):?\s+{_MEANS}"
+        rf"(?P<term>{_NAME}{_BRIEF}(?=:?\s+{_MEANS})|{_PHRASE}{_BRIEF}(?=:?\s+{_MEANS}(?::? {_SOME}|:\n))):?\s+{_MEANS}"
     ),
 )
 _LISTED: Final = (
-    re.compile(rf"(?m)^(?P<term>{_PHRASE}(?: \([^()|\n]+\))?) \| (?=[^|\n]{{12,}}$)"),
-    re.compile(rf"(?m)^(?!means |has )(?P<term>{_PHRASE})(?:: | [–—] )(?=\S)"),
+    re.compile(rf"(?m)^(?P<term>{_PHRASE}{_BRIEF}) \| (?=[^|\n]{{12,}}$)"),
+    re.compile(rf"(?m)^(?!means |has )(?P<term>{_PHRASE}{_BRIEF})(?:: | [–—] )(?=\S)"),
+    re.compile(rf"(?m){_START}(?P<term>{_NAME}{_BRIEF}) (?:means? and )?includes? "),
 )
-_TERMS_FOLLOW: Final = re.compile(r"(?i)\b(?:definitions?|glossary|interpretation|abbreviations|defined terms)\b[^›]*$")
-_SAYS: Final = re.compile(r"(?i)mean|is defined as|refers to")
+_TERMS_FOLLOW: Final = re.compile(
+    r"(?i)\b(?:definitions?|glossary|interpretation|abbreviations|acronyms|defined terms|terms used)\b[^›]*$"
+)
+_ANNOUNCED: Final = re.compile(
+    r"(?i)\b(?:terms?|expressions?|words?)\b[^.\n]{0,40}\bmean(?:ings?)?\b[^.\n]{0,20}\bfollow(?:ing|s)?\b"
+    r"|\bfollowing\b[^.\n]{0,20}\b(?:definitions|meanings)\b"
+)
+_BRIEFLY: Final = re.compile(r"(.+) \(([A-Z][\w&/-]{1,9})\)")
+_SAYS: Final = re.compile(r"(?i)mean|defined as|refers? to|[”\"’'] includes?\b")
 _TOKEN: Final = re.compile(r"(?<![\w’'-])[^\W_][\w&/’'-]*")
 _GENERAL: Final = frozenset(
     "it this that these those he she they which what any each the a an in if where for by such".split()
@@ -133,7 +143,7 @@ class Glossary:
 
 def definitions_in(passage: Passage) -> Iterator[Definition]:
     """The terms that this passage defines, each once."""
-    follow = _TERMS_FOLLOW.search(passage.section) is not None
+    follow = bool(_TERMS_FOLLOW.search(passage.section) or _ANNOUNCED.search(passage.text))
     if not follow and not _SAYS.search(passage.text):
         return
     seen: set[str] = set()
@@ -147,7 +157,9 @@ def definitions_in(passage: Passage) -> Iterator[Definition]:
                 if end > 0 and passage.text[:end].endswith((":", "—", "–", "-")):  # a list follows that belongs to it
                     end = passage.text.find("\n\n", end)
                 text = passage.text[start : end if end > 0 else len(passage.text)][:_LONGEST].rstrip()
-                yield Definition(term, passage.passage_id, passage.document_id, text, start, passage.section)
+                names = _BRIEFLY.fullmatch(term)
+                for name in names.groups() if names else (term,):
+                    yield Definition(name, passage.passage_id, passage.document_id, text, start, passage.section)
 
 
 def _is_term(words: str) -> bool:

@@ -39,6 +39,13 @@ def named(text):
         ("in accordance with (2) or (3)(a)", [("", ["(2)", "(3)(a)"], "")]),
         ("a ratio of 2.5% and 3.1 million, 6 in all", []),
         ("(1)\tthe first; and\n(2)\tthe second", []),
+        ("as Article 18(1) says;\n(d)\tas in Article 14", [("article", ["18(1)"], ""), ("article", ["14"], "")]),
+        ("under Article 18(1)\n(d)\tand", [("article", ["18(1)"], "")]),
+        ("the forms in Annexure-B1 & B2", [("annex", ["B1", "B2"], "")]),
+        ("Annexures III & IV, Annexure – M", [("annex", ["III", "IV"], ""), ("annex", ["M"], "")]),
+        ("Regulation PLT R-2 and Rule A-3", [("regulation", ["PLT R-2"], ""), ("rule", ["A-3"], "")]),
+        ("Section 3 of [RFC 4122] or", [("section", ["3"], "[RFC 4122]")]),
+        ("Rules 3-5 and Parts A-C", [("rule", ["3 to 5"], ""), ("part", ["A to C"], "")]),
     ],
 )
 def test_what_a_text_names(text, found):
@@ -64,6 +71,9 @@ def test_a_number_is_a_path_whatever_its_style():
     assert path_of("Schedule 1.Part 3 .90.(3)") == (("schedule", "1"), ("part", "3"), ("", "90"), ("(", "3"))
     assert path_of("3.Section 2.Article 6.1.(a)")[1:] == (("section", "2"), ("article", "6"), ("(", "1"), ("(", "a"))
     assert path_of("58)") == (("", "58"),)
+    assert path_of("CHAPTER 7.4.e).vi)") == (("chapter", "7"), ("", "4"), ("(", "e"), ("(", "vi"))
+    assert path_of("3.(1.2)") == (("", "3"), ("(", "1.2"))
+    assert path_of("Regulation PLT R-2.(a)") == (("regulation", "plt r-2"), ("(", "a"))
     assert path_of("ANNEX – IV") == (("annex", "iv"),)
     assert path_of("") == ()
 
@@ -126,6 +136,21 @@ def test_what_is_meant_stands_nearest_or_where_the_text_says():
         ("2.Title I.Article 5.1.(b)", "3.Article 4.1", "3.Article 5"),
         ("3.Article 4.1", "3.Article 5", "3.Article 5"),
     }
+
+
+def test_items_with_one_bracket_stand_beside_those_that_name_them():
+    numbers = ("CHAPTER 4.4.", "CHAPTER 5.4.", "CHAPTER 5.4.d)", "CHAPTER 5.4.e)", "Annexure – B1", "Annexure-IV")
+    texts = dict.fromkeys(numbers, "A mooring.") | {"CHAPTER 5.4.e)": "See Para 4(d) above, Annexure-B1 & IV."}
+    found = [one.target for one in references(rules("a", texts.items()))]
+    assert found == ["a:CHAPTER 5.4.d)", "a:Annexure – B1", "a:Annexure-IV"]
+
+
+def test_sections_are_chapters_of_dotted_numbers_and_paragraphs_count_on_below_principles():
+    passages = rules("a", [("8", "Lamps."), ("8.1", "As Section 8 and Section 8.2 say."), ("8.2", "Oil.")])
+    assert [one.target for one in references(passages)] == ["a:8", "a:8.2"]
+    numbers = ("Principle 1.21.", "Principle 1.22.", "Principle 2.23.")
+    passages = rules("b", [*((number, "A bell.") for number in numbers), ("Principle 2.24.", "See paragraph 22.")])
+    assert [one.target for one in references(passages)] == ["b:Principle 1.22."]
 
 
 def named_document(name, title, rows):

@@ -40,6 +40,16 @@ def test_definitions_are_found_in_tables_lists_and_sentences():
         ("", "It is sent by electronic means made available. By other means. This means that a pilot may go.", []),
         ("Ports › Glossary", "Tug | A vessel that moves another vessel.\nPilot: one who guides.", ["Tug", "Pilot"]),
         ("Ports › Fees", "Tug | A vessel that moves another vessel.\nPilot: one who guides.", []),
+        ("Terms used here", "Tug | A vessel that moves another vessel.", ["Tug"]),
+        (
+            "",
+            "Words used have the meanings that follow:\nTug: a vessel.\nPilot (PLT): means one.",
+            ["Tug", "Pilot", "PLT"],
+        ),
+        ("", "Salvage Value (SV) means the value.\n• Wharf is defined as “a quay.”", ["Salvage Value", "SV", "Wharf"]),
+        ("", "Idle berth means:\n(a)\ta berth without a ship.", ["Idle berth"]),
+        ("", "“harbour” includes a river. Harbour dues include tolls.", ["harbour"]),
+        ("Definitions", "Harbour Dues include tolls.", ["Harbour Dues"]),
     ],
 )
 def test_terms_are_found_as_regulators_write_them(section, text, terms):

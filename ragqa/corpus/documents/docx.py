@@ -163,8 +163,8 @@ class _Reading:
                 number = int(outline.get(f"{W}val"))
                 return number + 1 if number < 9 else None
         for name in names:
-            if heading := re.fullmatch(r"heading (\d)", name):
-                return int(heading[1])
+            if heading := re.fullmatch(r"(?:.*\W)?head(?:ing)?s? ?(\d)?(?:\W.*)?", name):  # also "legal heading 2"
+                return int(heading[1] or BOLD_LEVEL)
         return None
 
     def _is_bold(self, paragraph: Any, chain: list[Any], text: str) -> bool:  # noqa: ANN401

@@ -131,6 +131,10 @@ def _is_mark_link(link: HtmlElement) -> bool:
     return (link.get("href") or "")[:1] == "#" and 0 < len(text.strip("()[] ")) <= 3
 
 
+def _numbers_anew(block: Block) -> bool:
+    return block.kind != "inner note" and block.label[:1].isdigit()
+
+
 class _WebPage:
     """A parsed page without invisible text, and the facts that are collected before the walk.
 
@@ -224,20 +228,23 @@ class _Walk:
         self.parsed = parsed
         self.page = page
         self.anchor = ""
+        self._rule = -1  # the first block of the numbered text in which the walk is; -1 outside
 
     def walk(self, element: HtmlElement, depth: int, indent: float, label: str = "") -> None:
         """Adds the blocks below this element; ``label`` is its number from a list or from a column beside it."""
         if depth > _MAX_DEPTH:
             self.parsed.leave_out("too deeply nested", text_of(element))
             return
-        numbers = self._numbers(element)
+        numbers, above = self._numbers(element), self._rule
         number = number_of(element, raised=self.page.raises_numbers)
+        self._rule = len(self.parsed.blocks) if label else above
         inline: list[str] = [element.text or ""]
         for child in notes_last(element):
             tag = child.tag if isinstance(child.tag, str) else ""
             if child in numbers or child in self.page.numbers or child is number:
                 self._flush(inline, label, indent, last=True)
                 label = text_of(child)
+                self._rule = len(self.parsed.blocks)
             elif child in self.page.furniture:
                 label = self._flush(inline, label, indent)
                 self._furniture(child)
@@ -258,6 +265,15 @@ class _Walk:
                 self._inline(child, inline)
             inline.append(child.tail or "")
         self._flush(inline, label, indent, last=has_text(element))
+        self._rule = above
+
+    @property
+    def _note_kind(self) -> Kind:
+        """The kind of a note here: inside the text of one number, with at most items between, it is part of it."""
+        since = self.parsed.blocks[self._rule + 1 :] if self._rule >= 0 else None
+        if since is None or any(one.kind == "heading" or _numbers_anew(one) for one in since):
+            return "note"
+        return "inner note"
 
     def _numbers(self, element: HtmlElement) -> Sequence[HtmlElement]:
         """The children that are only a number or a term, each followed by a child with its text."""
@@ -304,7 +320,7 @@ class _Walk:
         if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
         if tag in _HEADS and self.page.is_of_notes(element):
-            self.parsed.leave_out("heading of notes", text_of(element))
+            self._notes_heading(text_of(element), indent)
         elif tag in _HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
             self._heading(element, label, int(tag[1]) if tag in _HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
@@ -338,11 +354,17 @@ class _Walk:
             text = text.removeprefix(words).strip()
         self._add(text, "heading", label, level, indent)
 
+    def _notes_heading(self, text: str, indent: float) -> None:
+        if self._note_kind == "note":
+            self.parsed.leave_out("heading of notes", text)
+        else:
+            self._add(text, "inner note", "", 0, indent)
+
     def _note(self, element: HtmlElement, indent: float, mark: str = "") -> None:
         label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
         if mark and not label:
             label, text = mark, text.lstrip("([").removeprefix(mark).lstrip(")] ")
-        self._add(text, "note", label, 0, indent)
+        self._add(text, self._note_kind, label, 0, indent)
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
         """Adds a table; one that only places numbers beside their texts is added as text."""

@@ -24,6 +24,7 @@ BLOCKS: Final = frozenset(
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
+_SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE)
 LONGEST_NAME: Final = 80
 _LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
@@ -83,7 +84,7 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
             yield child.get("alt") or ""
         elif isinstance(tag, str):
             if text := child.text:
-                yield f" {text}" if said and runs_on(said, text) else text
+                yield f" {text}" if said and tag not in _SHIFTED and runs_on(said, text) else text
                 said = text
             waiting += child.iterchildren(reversed=True)
 

@@ -31,14 +31,19 @@ def table_number(unit: Unit) -> str:
     return found[1] if found else unit.number
 
 
-def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
+def lists_terms(text: str) -> bool:
+    """Whether the table has no heads, but a term and its definition in each row."""
+    rows = [row.split(CELLS) for row in text.split("\n")]
+    return len(rows[0][-1].split()) > MAX_NAME and all(len(row) == 2 for row in rows)
+
+
+def cells_of(text: str, number: str, at: int, *, terms: bool) -> Iterator[Item]:
     """The rows of a table, named by their first cell, and its long cells, named by the row or the head of the column.
 
-    In a list of terms without heads, the term names the row.
+    In a list of ``terms``, the term names the row.
     """
     heads, *further = [row.split(CELLS) for row in text.split("\n")]
     tail = _common_tail([cells[0].split() for cells in further])
-    terms = len(heads[-1].split()) > MAX_NAME and all(len(row) == 2 for row in (heads, *further))
     for n, cells in enumerate((heads, *further)):
         marks = takewhile(bool, (split_label(cell)[0].rstrip(".") for cell in cells[:-1]))
         name, place, end = ".".join(marks) or cells[0].removesuffix(tail).strip(), at, at + len(CELLS.join(cells))

@@ -23,13 +23,15 @@ _BY_WORD: Final = {
 WORDS: Final = "|".join(_BY_WORD)
 LEARNED: Final = ("learned above", "learned")  # styles of other words that a document numbers its parts with
 RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6}
+ARTICLE: Final = 5  # from this rank on, units are rules, which may have a text of their own
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # after a word that names the kind of part
+_CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}[\s–-]?\d{1,3}"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")

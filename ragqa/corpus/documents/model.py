@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Value
+from ragqa.corpus.documents.labels import ARTICLE, GUIDANCE, RANKS, Value
 from ragqa.errors import CorpusError
 
-Kind = Literal["text", "heading", "table", "note", "version"]
+Kind = Literal["text", "heading", "table", "note", "inner note", "version"]
 
 MAX_BYTES: Final = 200 * 2**20  # of a file, and of the unpacked content of an archive
 MAX_PAGES: Final = 5_000
@@ -38,8 +38,9 @@ class Block:
     ``label`` is a number apart from the text: an automatic list number, or a number in a column of its own. ``level``
     is that of a heading (1 to 9), 0 if the source does not state it. ``indent`` is the left edge of the text in points
     or list levels, comparable within one document; ``margin`` is that of its number, 0 if unknown. A table's text has a
-    line for each row, headings first, with cells separated by `` | ``. A ``version`` is not text: it gives the dates
-    between which the text before it is in force.
+    line for each row, headings first, with cells separated by `` | ``. An ``inner note`` stands in the
+    text of the rule that it explains, and is part of it. A ``version`` is not text: it gives the dates between which
+    the text before it is in force.
     """
 
     text: str
@@ -80,6 +81,21 @@ class Unit:
     @property
     def units(self) -> tuple[Unit, ...]:
         return tuple(part for part in self.parts if isinstance(part, Unit))
+
+    @property
+    def is_chapter(self) -> bool:
+        """Whether this is a part, title, chapter or section, whose text is that of the rules in it."""
+        return RANKS.get(self.style, ARTICLE) < ARTICLE
+
+    @property
+    def is_item(self) -> bool:
+        """Whether this is "(a)", "(1)" or the like."""
+        return self.style.startswith("(") or self.style in {"a.", "i.", "a)", "i)", "1)"}
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether the number belongs to a text and not to a heading."""
+        return bool(self.style) and not self.is_heading and self.style not in {*RANKS, GUIDANCE}
 
     @property
     def level(self) -> int:

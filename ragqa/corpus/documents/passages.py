@@ -23,6 +23,7 @@ from ragqa.corpus.documents.items import (
     Item,
     cells_of,
     counted_paragraphs,
+    lists_terms,
     table_number,
     terms_of,
     whole_paragraphs,
@@ -116,10 +117,10 @@ def _without_heading(unit: Unit, blocks: list[Block]) -> list[Block]:
 
 def _stays_whole(unit: Unit) -> bool:
     """Whether the units below this one only complete its text."""
-    below = [part for part in unit.units if not _reads_alone(part)]
+    below = [part for part in unit.units if not _reads_alone(part) and part.kind != "inner note"]
     if not below:
         return bool(unit.texts)
-    if (unit.style in RANKS and unit.is_heading) or (unit.style == ID and any(part.style == ID for part in unit.units)):
+    if (unit.is_chapter and unit.is_heading) or (unit.style == ID and any(part.style == ID for part in unit.units)):
         return False
     first = unit.parts.index(below[0])
     said = [part for part in unit.parts[:first] if isinstance(part, Block)]
@@ -189,6 +190,8 @@ def _fitted(
         said = _without_heading(unit, blocks)
         items: list[Item] = []
         text = _joined((part for part in whole if isinstance(part, Unit) or part in said), items, unit.number)
+        if all(part.kind == "inner note" for part in whole if isinstance(part, Unit)):
+            items += whole_paragraphs(text, deque(counted_paragraphs(said, unit.number)))
         section = _section(unit, lead, named=said != blocks)
         yield Piece(unit.number, section, text, _place_of(whole), _version(unit), _listed(items))
     else:
@@ -226,9 +229,10 @@ def _pieces_of(
         if not text:
             continue
         names = counted if counted is not None else deque(counted_paragraphs(held, unit.number))
-        cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
+        terms = is_table and lists_terms(text)
+        cut = [text] if len(text.split()) <= limit else _rows(text, limit, terms) if is_table else _chunks(text, limit)
         for one in cut:
-            items = cells_of(one, table_number(unit), 0) if is_table else whole_paragraphs(one, names)
+            items = cells_of(one, table_number(unit), 0, terms=terms) if is_table else whole_paragraphs(one, names)
             yield Piece(unit.number, section, one, places_of(held), _version(unit), _listed(items))
 
 
@@ -238,17 +242,21 @@ def _chunks(text: str, limit: int) -> Iterator[str]:
             yield span.text
 
 
-def _rows(text: str, limit: int) -> Iterator[str]:
-    """Runs of rows of a table, as many as fit, each under the first row; a row that is too long is split."""
-    head, *rows = text.split("\n")
+def _rows(text: str, limit: int, terms: bool) -> Iterator[str]:
+    """Runs of rows of a table, as many as fit, each under the first row except in a list of ``terms``.
+
+    A row that is too long is split.
+    """
+    rows = text.split("\n")
+    head = "" if terms else rows.pop(0)
     limit = max(1, limit - len(head.split()))
     held: list[str] = []
     for row in (*rows, None):
         if held and (row is None or len(" ".join((*held, row)).split()) > limit):
-            yield "\n".join((head, *held))
+            yield "\n".join((head, *held)).lstrip("\n")
             held = []
         if row is not None and len(row.split()) > limit:
-            yield from (f"{head}\n{one}" for one in _chunks(row, limit))
+            yield from (f"{head}\n{one}".lstrip("\n") for one in _chunks(row, limit))
         elif row is not None:
             held.append(row)
 
@@ -298,7 +306,7 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
             if not line:
                 continue
             if items is not None and part.kind == "table":
-                items += cells_of(line, number, at)
+                items += cells_of(line, number, at, terms=lists_terms(line))
             elif items is not None and (found := terms.pop(0))[0]:
                 items.append((at + found[1], at + len(line), f"{number.rstrip('.')}.{found[0]}".lstrip(".")))
         else:
@@ -314,7 +322,7 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
 
 
 def _listed(items: Iterable[Item]) -> str:
-    return "\n".join(f"{start} {end} {clean_line(number)}" for start, end, number in sorted(items))
+    return "\n".join(f"{start} {end} {clean_line(number)}" for start, end, number in sorted({*items}))
 
 
 def _section(unit: Unit, lead: str = "", *, named: bool = False) -> str:

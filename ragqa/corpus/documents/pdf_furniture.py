@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from ragqa.corpus.documents.labels import from_roman, read_label
+from ragqa.corpus.documents.labels import RANKS, from_roman, read_label
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.pdf_lines import Line
 
@@ -59,8 +59,10 @@ def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> 
 def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
     """The lines at page edges that recur on other pages and are equal except for a page number.
 
-    A numbered line in larger print is a heading, such as "Application" if each chapter begins on a new page.
+    A numbered line in larger print is a heading, such as "Application" if each chapter begins on a new page; so is
+    "Annex 3" if no two pages have the same number.
     """
+    begun: set[tuple[str, int]] = set()
     seen: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {}
     for page in pages:
         for line in page.lines:
@@ -69,8 +71,15 @@ def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
                     int(n[-9:]) if n.isdigit() else from_roman(n) for n in _NUMBER.findall(line.text.lower())
                 )
                 seen.setdefault(_key(line), {})[page.number] = numbers
+                begun |= {_key(line) for step in read_label(line.text)[0][:1] if step.style in RANKS}
     least = min(3, max(2, len(pages)))
-    return {key for key, by_page in seen.items() if len(by_page) >= least and _only_counts(by_page)}
+    return {
+        key
+        for key, by_page in seen.items()
+        if len(by_page) >= least
+        and _only_counts(by_page)
+        and not (key in begun and len({*by_page.values()}) == len(by_page))
+    }
 
 
 def _running_places(pages: Sequence[PdfPage], body: float) -> set[int]:

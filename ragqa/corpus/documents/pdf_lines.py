@@ -25,6 +25,9 @@ _FILLED: Final = {2: 0.6, 3: 0.66}  # by the number of columns: least share of a
 _SMALL: Final = 0.93  # multiple of the usual size below which a word is small print
 _NEXT: Final = 1.6  # most sizes between two lines of one note in a margin
 _OF_LINES: Final = 6  # at least one line in so many begins at the left edge of a page's text
+_MOST_STEP: Final = 10  # lines between two that a margin numbers
+_LEAST_COUNTED: Final = 8  # least numbers, if every line has one
+_MOSTLY: Final = 0.9
 _SPACED: Final = 4  # separate letters in a row from which they are a word set wide
 RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _RAISED_BY: Final = 0.6  # most distance of a small raised mark from the baseline of its line, in sizes
@@ -158,6 +161,34 @@ def _is_bold(raw: Any, text: Any, place: int) -> bool:  # noqa: ANN401
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     raw.FPDFText_GetFontInfo(text, place, name, 128, flags)
     return b"bold" in name.value.lower()
+
+
+def line_numbers(words: Sequence[Word]) -> list[Word]:
+    """The numbers outside the left or right edge of a page's text that count its lines: each, or every fifth, say."""
+    lines = [*_joined(words, 0)]
+    for end in (0, -1):
+        texts = {
+            n: own for n, line in enumerate(lines) if (own := [one for one in line.words if not one.text.isdigit()])
+        }
+        edges = sorted(own[-1].right if end else own[0].left for own in texts.values())
+        edge = edges[int((0.95 if end else 0.05) * (len(edges) - 1))] if edges else 0.0
+        found = [
+            (n, int(word.text), word)
+            for n, line in enumerate(lines)
+            if (word := line.words[end]).text.isdecimal() and (word.left > edge if end else word.right < edge)
+        ]
+        steps = Counter(after - before for (_, before, _), (_, after, _) in pairwise(found))
+        step, times = steps.most_common(1)[0] if steps else (0, 0)
+        if not 0 < step <= _MOST_STEP or len(found) < (_LEAST_COUNTED if step == 1 else 3):
+            continue
+        counts = sum(after - before == k - n for (n, before, _), (k, after, _) in pairwise(found))
+        even = Counter(round(after.base - before.base) for (_, _, before), (_, _, after) in pairwise(found))
+        beside = [texts[n] for n, *_ in found if n in texts]
+        beside = beside if len(beside) * 2 > len(found) else [*texts.values()]
+        flows = sum(own[0].text[:1].islower() for own in beside) * 4 >= len(beside)  # no paragraphs begin there
+        if flows and min(times, max(counts, *even.values())) >= _MOSTLY * (len(found) - 1):
+            return [word for _, _, word in found]
+    return []
 
 
 def lines_of(words: Sequence[Word], page: int) -> list[Line]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.items import MAX_NAME
-from ragqa.corpus.documents.labels import NAMED_BOX, is_label, read_label
+from ragqa.corpus.documents.labels import NAMED_BOX, RANKS, is_label, read_label
 from ragqa.corpus.documents.model import Block, Kind, Parsed
 from ragqa.corpus.documents.pdf_furniture import PdfPage
 from ragqa.corpus.documents.pdf_lines import Line, Word
@@ -123,7 +123,9 @@ def _region(lines: Sequence[Line], start: int) -> tuple[list[Line], list[float]]
         near = 0 < step < _APART * line.size or line.page == region[-1].page + 1
         alone = line.right < found[0] and not 0 < step < _NEAR * line.size if found else True
         fewer = len(found) < len(edges) and (len(found) < 2 or len(_edges([line])) < 2)
-        if not near or fewer or alone or abs(line.size - region[0].size) > 1:
+        steps, rest = read_label(line.text)
+        parts = steps and not rest and steps[0].style in RANKS and found and line.left > found[0]  # "Part B" alone
+        if not near or fewer or alone or parts or abs(line.size - region[0].size) > 1:
             break
         region, edges = [*region, line], found
     return region, edges

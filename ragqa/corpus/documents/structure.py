@@ -70,8 +70,8 @@ class _Builder:
         if block.kind == "version":
             self._holding().version = block.text
             return
-        if block.kind in {"table", "note"} or (self._stack[1:] and is_source(block)):
-            self._unnumbered(block, "table" if block.kind == "table" else "note")
+        if block.kind in {"table", "note", "inner note"} or (self._stack[1:] and is_source(block)):
+            self._unnumbered(block, "note" if block.kind == "text" else block.kind)
             return
         steps, text = read_block(block)
         if block.label and not steps:
@@ -143,7 +143,7 @@ class _Builder:
     def _caption(self, block: Block) -> None:
         """Adds a heading without a number, which ends lists and rules and names the text after it."""
         before = self._stack[:]
-        while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]) or self._ends(self._stack[-1], block):
+        while self._stack[-1].is_item or self._stack[-1].is_rule or self._ends(self._stack[-1], block):
             self._stack.pop()
         self._closed = before if len(before) > len(self._stack) else self._closed
         level = block.level or 7
@@ -157,22 +157,17 @@ class _Builder:
         as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
         return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or is_of_page(heading))
 
-    def _is_item(self, unit: Unit) -> bool:
-        return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
-
-    def _is_rule(self, unit: Unit) -> bool:
-        """Whether the unit's number belongs to a text and not to a heading."""
-        return bool(unit.style) and not unit.is_heading and unit.style not in {*RANKS, GUIDANCE}
-
     def _holding(self) -> Unit:
         """The provision that contains the last block."""
-        return next((unit for unit in reversed(self._stack[1:]) if not self._is_item(unit)), self._stack[:2][-1])
+        return next((unit for unit in reversed(self._stack[1:]) if not unit.is_item), self._stack[:2][-1])
 
     def _unnumbered(self, block: Block, kind: str) -> None:
         """Adds a paragraph, table or heading without a number, or a note, whose number is its mark."""
-        parent = self._holding() if kind == "note" else self._stack[-1]
+        is_note = kind in {"note", "inner note"}
+        parent = self._holding() if is_note else self._stack[-1]
         unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
-        if kind == "note" and block.label:
+        unit.label = block.label if kind == "inner note" else ""
+        if is_note and block.label:
             above = parent.number.rstrip(".")
             printed = block.label.strip("().[] ")
             mark = printed if block.text.startswith(block.label) else f"note {printed}"
@@ -200,13 +195,16 @@ class _Builder:
 
     def _go_on(self, block: Block) -> None:
         """Adds text without a number to the unit that it continues, by its indent if indents are known."""
+        if (top := self._stack[-1]).is_item and isinstance(last := top.parts[-1], Block) and last.text.endswith(":"):
+            top.parts.append(block)  # a formula, say, that the item announces, wherever it stands
+            return
         while self._is_ended(self._stack[-1], block):
             self._stack.pop()
         depth = len(self._stack) - 1
         while depth and self._ends_before(self._stack[depth], block):
             depth -= 1
         unit = self._stack[depth]
-        if unit is self.root or unit.style in RANKS or any(held[2] > depth for held in self._captions):
+        if unit is self.root or unit.is_chapter or any(held[2] > depth for held in self._captions):
             self._stack = self._stack[: depth + 1]
             self._unnumbered(block, "text")
         elif unit.parts and isinstance(last := unit.parts[-1], Block) and not last.text and not unit.units:
@@ -218,13 +216,13 @@ class _Builder:
         """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
         if unit.style == GUIDANCE and not unit.is_heading:
             return 0 < block.indent < unit.indent <= _TOLERANCE  # by the levels of a web page
-        listed = self._is_item(unit) or (unit.style == "1." and not unit.is_heading)
+        listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
         return listed and block.text.endswith(":") and _is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
-        if not self._is_item(unit):
-            return self._is_rule(unit) and 0 < block.indent < unit.margin - _TOLERANCE
+        if not unit.is_item:
+            return unit.is_rule and 0 < block.indent < unit.margin - _TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
             return _is_outside(block, unit)
         if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
@@ -314,7 +312,7 @@ class _Builder:
             own = [n for n in range(headed[-1] + 1, len(self._stack)) if self._stack[n].texts]
             if down > 0 and own:
                 return own[min(down, len(own)) - 1]
-        return max(n for n, unit in enumerate(self._stack) if n == 0 or not self._is_item(unit))
+        return max(n for n, unit in enumerate(self._stack) if n == 0 or not unit.is_item)
 
     def _weighed(self, step: Step, indent: float, level: int, is_heading: bool) -> tuple[int, Step]:
         best, chosen, place = -9.0, step, len(self._stack) - 1
@@ -329,17 +327,19 @@ class _Builder:
                 weight = 3.0 if follows(unit.value, value) else later if is_later(unit.value, value) else -3.0
                 weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
+                anew = unit.is_heading and not is_heading and any(one.style in RANKS for one in self._stack[n + 1 :])
+                weight -= 2 * anew  # the texts of an article below this heading are numbered anew
                 if opens(value) and self._starts_again(n, indent, is_heading):
                     weight = 2.5
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
             last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
-            if last is not None and best < 2.5 and (parent := self._open_above(last)) is not None:
+            if last is not None and best < 2.5 and (parent := self._open_above(last, level)) is not None:
                 best, chosen, place = 2.5, read, parent  # a quoted rule came between
-            weight = 2.0 if opens(value) else 1.5 if last is not None else -2.0
             under = len(self._stack) - 1
-            while is_heading and self._is_rule(self._stack[under]):  # no heading is below a rule
+            weight = 2.0 if opens(value) else -2.0 if last is None else 1.5 + (last.parent is self._stack[under])
+            while is_heading and self._stack[under].is_rule:  # no heading is below a rule
                 under -= 1
             weight += self._below_last(value, indent, may_be_announced=step.other is not None)
             if weight > best:
@@ -369,12 +369,12 @@ class _Builder:
         chapter = self._stack[n].value[:1]
         return follows(chapter, value) and not any(whole_value(above) == chapter for above in self._stack[:n])
 
-    def _open_above(self, unit: Unit | None) -> int | None:
-        """The depth of this unit's parent if it is still open and no part or chapter has begun below it; else None."""
+    def _open_above(self, unit: Unit | None, level: int) -> int | None:
+        """The depth of this unit's parent if it is still open, and no part or chapter that is not deeper; else None."""
         for n in range(len(self._stack) - 1, -1, -1):
             if unit is not None and self._stack[n] is unit.parent:
                 return n if n < len(self._stack) - 1 else None
-            if self._stack[n].style in RANKS:
+            if self._stack[n].style in RANKS and not 0 < level < self._stack[n].level:
                 return None
         return None
 

@@ -152,6 +152,14 @@ def test_tables_without_lines_are_read_by_the_white_space_between_their_columns(
     assert table.split("\n")[1:] == ["Ferry | 3 coins | each day", "Barge | 5 coins or a rope | each week"]
 
 
+def test_a_part_that_begins_below_a_table_is_no_row_of_it(tmp_path):
+    rows = [("ARC", "Alien record card"), ("ATM", "Automated teller machine"), ("", "Part B"), ("", "LAMPS")]
+    drawn = [(60 + 160 * k, 90 + 18 * n, 11, cell) for n, row in enumerate(rows) for k, cell in enumerate(row) if cell]
+    drawn += [(60, 72, 11, "ABC"), (220, 72, 11, "Account of boats carried")]
+    found = pdf_of(tmp_path, [*drawn, *((60, 200 + 30 * n, 11, f"{n + 1}) {text}") for n, text in enumerate(BOATS))])
+    assert found["Part B.2)"].text == BOATS[1]
+
+
 def test_a_note_stands_with_the_paragraph_that_calls_it(tmp_path):
     body = [(60, 90 + 40 * n, 11, f"{n + 1}. {text}") for n, text in enumerate(BOATS)]
     mark = (210, 86, 6, "1")
@@ -200,6 +208,10 @@ def test_headings_that_stand_alike_on_many_pages_are_no_running_heads(tmp_path):
     ]
     found = pdf_of(tmp_path, *pages)
     assert [found[f"{n}.1"].section for n in (1, 2, 3)] == [f"{n} Application" for n in (1, 2, 3)]
+    pages = [[(60, 60, 10, f"Annexure-B{n}"), (60, 110, 10, f"{n}. {text}")] for n, text in enumerate(BOATS, start=1)]
+    assert {"Annexure-B1.1.", "Annexure-B2.2.", "Annexure-B3.3."} <= pdf_of(tmp_path, *pages).keys()
+    pages = [[(60, 60, 10, "Annexure-B1"), *page[1:]] for page in pages]
+    assert {"1.", "2.", "3."} <= pdf_of(tmp_path, *pages).keys()
 
 
 def test_numbers_that_elements_or_styles_set_before_texts_are_theirs(tmp_path):

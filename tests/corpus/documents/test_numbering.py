@@ -96,6 +96,11 @@ def test_rows_of_a_table_are_places_named_by_their_first_cell():
     terms = Block(f"Lamp | {long}\nBell | {long}, by its sound", "table")
     [passage] = passages_of(build([heading("Annex 1 Words", 1), terms]), "d", "D", 128)[1:]
     assert ("Annex 1.Bell", f"Bell | {long}, by its sound") in passage.places()
+    rows = [f"Word {n} | {long}" for n in range(60)]
+    found = passages_of(build([heading("Annex 1 Words", 1), Block("\n".join(rows), "table")]), "d", "D", 128)[1:]
+    assert len(found) > 1
+    assert [row for passage in found for row in passage.text.split("\n")] == rows  # no row stands for heads
+    assert all(("Annex 1.Word 59", rows[59]) in passage.places() for passage in found[-1:])
 
 
 def test_a_lead_in_further_out_begins_a_list_of_its_own():

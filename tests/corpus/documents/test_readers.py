@@ -2,6 +2,7 @@
 
 import pytest
 from docx import Document
+from docx.enum.style import WD_STYLE_TYPE
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.packuri import PackURI
 from docx.opc.part import Part
@@ -14,7 +15,7 @@ from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import read_label
-from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
+from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_lines import Word, lines_of
@@ -247,6 +248,25 @@ def test_a_bullet_of_the_left_column_goes_on_in_its_next_line(tmp_path):
     page += lines(330, 90, *(["Every keeper of a harbour counts it all"] * 16))
     texts = [block.text for block in pdf_blocks(tmp_path / "a.pdf", page).blocks]
     assert "- Boat 3 has a lamp upon its mast that shines for all who sail the wide sea" in texts
+
+
+def test_headings_in_word_are_known_by_the_name_of_a_style_of_their_maker(tmp_path):
+    document = Document()
+    for name, text in (("Port Heading 2", "Lamps"), ("Port Head", "Oil"), ("Port Header", "A lamp burns oil")):
+        document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
+        document.add_paragraph(text, name)
+    document.save(tmp_path / "a.docx")
+    blocks = parse_docx(tmp_path / "a.docx").blocks
+    assert [(block.kind, block.level) for block in blocks] == [("heading", 2), ("heading", BOLD_LEVEL), ("text", 0)]
+
+
+def test_raised_and_lowered_letters_are_part_of_the_word_before_them_in_both_readings(tmp_path):
+    (path := tmp_path / "a.html").write_text(
+        "<p>A fee is the <em>rate<sub>I</sub></em> of boats and rateI of oars.</p>"
+    )
+    parsed = parse_html(path)
+    assert parsed.blocks[0].text == "A fee is the rateI of boats and rateI of oars."
+    assert parsed.words.count("ratei") == 2
 
 
 def test_lists_and_bold_lines_in_word_are_bullets_and_headings(tmp_path):

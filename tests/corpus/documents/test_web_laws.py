@@ -170,3 +170,57 @@ def test_a_line_below_the_text_of_an_article_is_not_its_title():
     assert build([Block("SCHEDULE 1"), origin, title, Block("1. Boats float.")]).units[0].heading == (
         "SCHEDULE 1 RIGHTS OF PILOTS"
     )
+
+
+def test_notes_in_the_text_of_a_rule_end_its_text_and_notes_elsewhere_stand_apart(tmp_path):
+    def row(number, text):
+        return f"<div><div><p>{number}</p></div><div>{text}</div></div>"
+
+    def notes(number, text):
+        return f"<div><h4>Footnotes</h4><ul><li class='x-footnote'><b>{number}.</b> <i>{text}</i></li></ul></div>"
+
+    one = f"<p>A keeper<sup>4</sup> counts:</p><p>every boat; and</p><p>every oar.</p>{notes(4, 'Of any port.')}"
+    two = f"<p>A keeper must:</p><ol><li>(a) wait; and</li><li>(b) watch.</li></ol>{notes(5, 'By day.')}"
+    body = row("2.1", one) + row("2.2", two) + row("2.3", "<p>A boat has a name.</p>")
+    found = numbers(tmp_path, f"{body}<h4>Notes</h4><p class='footnote'>6. At the end.</p>")
+    assert found["2.1"] == "A keeper4 counts:\nevery boat; and\nevery oar.\nFootnotes\n4.\tOf any port."
+    assert (found["2.1.note 4"], found["2.1.second paragraph"]) == ("Of any port.", "every boat; and")
+    assert found["2.2"] == "A keeper must:\n(a)\twait; and\n(b)\twatch.\nFootnotes\n5.\tBy day."
+    assert (found["2.3"], found["2.3.note 6"]) == ("A boat has a name.", "At the end.")
+
+
+def test_what_an_item_announces_is_part_of_it_wherever_it_stands(tmp_path):
+    share = "<ol><li>(1) The share is:</li></ol><p>[a = b]</p><ol><li>where: <ol><li>(a) a is one.</li></ol></li></ol>"
+    found = numbers(tmp_path, f"<p>1. Shares</p>{share}<ol><li>(2) It is paid.</li></ol>")
+    assert found["1.(1)"] == "The share is:\n[a = b]\nwhere:\n(a)\ta is one."
+    assert found["1.(2)"] == "It is paid."
+
+
+def test_an_article_with_a_text_of_its_own_is_a_rule_and_numbers_restart_below_it():
+    def head(label, text, level):
+        return Block(text, "heading", label, level, 1.0)
+
+    found = built(
+        head("4", "Lights", 3),
+        head("Article 6", "Lamps", 3),
+        Block("A lamp is lit:"),
+        Block("(a) at night; and"),
+        Block("(b) in fog."),
+        head("Article 7", "Oil", 3),
+        *(Block(f"{n}. A keeper buys oil of sort {n}.") for n in (1, 2, 3)),
+        Block("Stores", "heading", "", 4),
+        Block("4. Oil is stored."),
+        Block("[Note: of old.]", "heading", "", 7),
+        Block("5. It is sold."),
+        head("Annex A", "Forms", 4),
+        Block("A form is green."),
+        head("5", "Ropes", 3),
+        Block("Hemp", "heading", "", 4),
+        *(Block(f"{n}. A rope is of sort {n}.") for n in (1, 2)),
+        Block("Tar", "heading", "", 4),
+        Block("3. A rope is tarred."),
+    )
+    assert found["4.Article 6"] == "A lamp is lit:\n(a)\tat night; and\n(b)\tin fog."
+    assert found["4.Article 7.5."] == "It is sold."
+    assert found["4.Annex A"] == "A form is green."
+    assert found["5.3."] == "A rope is tarred."
