@@ -4,6 +4,7 @@ import csv
 import json
 import threading
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from types import SimpleNamespace
 
@@ -12,13 +13,17 @@ from streamlit.testing.v1 import AppTest
 
 from ragqa.index import build_index, open_index
 from ragqa.infra.journal import held
+from ragqa.library.case_items import ItemLooker
 from ragqa.library.gap_rows import Correction, GapOpinion
 from ragqa.library.gap_sheets import write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register_store import up_to_date
+from ragqa.records.case_store import CaseStore
+from ragqa.records.store import RecordStore
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
+from ragqa.ui.html.cases import case_html
 from ragqa.ui.html.gaps import row_html, standing_html
 from ragqa.ui.state import resources
 from tests.library.test_gaps import ByWords, Counting, scorer_of
@@ -106,6 +111,21 @@ def test_rows_are_judged_one_after_another_and_what_is_said_stays(world):
     at.selectbox(key="gaps_result").set_value(None)
     at.text_input(key="gaps_words").set_value("no such words").run()
     assert "No row matches" in [one.value for one in at.caption]
+
+
+def test_a_run_goes_into_a_case_and_the_case_leads_back_to_it(world):
+    read(world)
+    at = page()
+    at.text_input(key="case_title").set_value("Our *gaps*").run()
+    at.text_input(key="case_name").set_value("Carl").run()
+    at.button(key="case_add_to").click().run()
+    (case,) = CaseStore(world[0].records).list()
+    assert [one.ref for one in case.items] == ["gaps:rules/policies"]
+    (said,) = (one.value for one in at.caption if "Added to" in one.value)
+    assert f"records?case={case.case_id}" in said
+    assert at.query_params["policies"] == "policies"  # the page stays
+    looked = ItemLooker(RecordStore(world[0].records), world[0], partial(open_index, indexes=world[0].indexes))
+    assert 'href="gaps?corpus=rules&amp;policies=policies"' in case_html(case, looked(["gaps:rules/policies"]))
 
 
 def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world):
