@@ -49,7 +49,7 @@ def _blocks(run: GapRun) -> Iterator[Block]:
                 )
                 for gap, said, (titles, _, says, lacking) in rows[:MOST]
             )
-            yield Grid(("Rule", "Text", "Policy says", "Missing, clashing, comment"), tuple(cells), (15, 35, 30, 20))
+            yield Grid(("Rule", "Text", "Policy says", "Missing, clashing, comment"), tuple(cells), (18, 32, 29, 21))
             yield from _more(len(rows))
     if run.unasked:
         yield MemoSection("Statements of the policies on which no row rests", 1)
