@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.errors import CorpusError
 from ragqa.infra.files import write_whole
+from ragqa.infra.garbage import collecting_paused
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
@@ -102,7 +103,8 @@ class GapStore:
             for place, (name, read) in enumerate(((JOURNAL, self._read_rows), (CORRECTIONS, self._read_corrections))):
                 stamp = _stamp(self._folder / name)
                 if stamp != self._stamps[place]:
-                    read()
+                    with collecting_paused():
+                        read()
                     self._stamps[place] = stamp
         except (ValidationError, ValueError, KeyError, TypeError) as error:
             msg = f"{self._folder} cannot be read as a gap run ({error}); restore it from a backup, or delete it"

@@ -1,6 +1,7 @@
 """The register of obligations: rows, who and when and if, versions, sheets out and back in, the command."""
 
 import csv
+import gc
 import json
 import random
 import shutil
@@ -323,6 +324,19 @@ def test_what_is_on_disk_is_what_was_saved(tmp_path):
     (tmp_path / "bad.jsonl").write_text("{}\n")
     with pytest.raises(CorpusError, match="cannot be read as a register"):
         load(tmp_path / "bad.jsonl")
+
+
+def test_nothing_is_collected_while_a_large_register_is_read(tmp_path):
+    (row, *_) = rows_of()
+    save(tmp_path / "large.jsonl", Register(tuple(replace(row, obligation_id=f"{n:012x}") for n in range(3_000))))
+    told = []
+    gc.callbacks.append(lambda phase, _: told.append(phase))
+    try:
+        assert len(load(tmp_path / "large.jsonl").rows) == 3_000
+    finally:
+        gc.callbacks.pop()
+    assert told.count("start") <= 1  # before or after it
+    assert gc.isenabled()
 
 
 def noted(name, note):
