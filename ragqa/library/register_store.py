@@ -17,7 +17,8 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.files import append_json_lines, locked, write_whole
 from ragqa.infra.garbage import collecting_paused
-from ragqa.library.register import Obligation, Parts, RowChange, compared, register
+from ragqa.library.register import Obligation, RowChange, compared, register
+from ragqa.library.register_parts import Parts
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 

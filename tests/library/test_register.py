@@ -22,7 +22,8 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
 from ragqa.library import register_store
 from ragqa.library.edits import read_edits
-from ragqa.library.register import compared, parts_of, register
+from ragqa.library.register import compared, register
+from ragqa.library.register_parts import parts_of
 from ragqa.library.register_sheets import HEADS, merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
@@ -80,6 +81,11 @@ def test_rows_read_by_themselves_and_know_where_they_stand():
         ("It is no licence, and its holder must not trade.", "its holder", "", ""),
         ("A firm is required to keep a log.", "A firm", "", ""),
         ("No account must be taken of gifts received by a clerk.", "", "", ""),
+        ("For example, if a firm is late, it should tell us.", "a firm", "", "For example, if a firm"),
+        ("The report should initially be made in writing.", "", "", ""),
+        ("A person may leave if it is told that goods, land or cash must be moved.", "A person", "", "if it is told"),
+        ("The firm must tell the owner twice per month free of charge.", "The firm", "per month", ""),
+        ("It must not sell except: (a) at noon; or (b) within two days of a fair.", "It", "", ""),
         ("", "", "", ""),
     ],
 )
@@ -100,6 +106,14 @@ def test_who_when_and_if_are_words_of_the_text(text, party, deadline, condition)
         ("must tell us on:\n(a) a fire; or\n(b) a flood.", ["must tell us on a fire", "must tell us on a flood"]),
         ("must hold the greater of:\n(a) 5; and\n(b) 7.", ["must hold the greater of: (a) 5; and (b) 7."]),
         ("must:\n(a) keep a log.\n(b) lock the door.", ["must keep a log", "must lock the door"]),
+        (
+            "must not sail unless it:\n(a) has oars; and\n(b) has a map.",
+            ["must not sail unless it: (a) has oars; and (b) has a map."],
+        ),
+        (
+            "must lie at one of the following piers:\n(a) A; and\n(b) B.",
+            ["must lie at one of the following piers: (a) A; and (b) B."],
+        ),
     ],
 )
 def test_items_are_rows_where_each_is_asked_for(text, rows):
@@ -112,6 +126,7 @@ def test_items_are_rows_where_each_is_asked_for(text, rows):
         ("Negative interest must not be passed on to Retail Clients.", "must not"),
         ("The lead partner must rotate after seven years and must not return for three.", "must"),
         ("When it counts its funds no account must be taken of gifts.", "must not"),
+        ("A firm should establish that each store must seek approval of its fees.", "should"),
     ],
 )
 def test_the_verb_of_what_obliges_says_whether_it_is_forbidden(text, strength):
