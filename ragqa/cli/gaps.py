@@ -65,7 +65,7 @@ def gaps(
     with held(folder, "reading gaps"):
         store = GapStore(folder, restart=restart)
         if take:
-            lines += store.take(read_edits(take, Correction), found.rows).words(take.name)
+            lines += store.take(read_edits(take, Correction), found.rows).words(take.name, found.rows)
         try:
             run = _run(store, found, rows, policies, paths, verifier)
         finally:

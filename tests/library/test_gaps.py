@@ -376,7 +376,7 @@ def test_the_command(tmp_path, monkeypatch, ended):
     book["Gaps"].cell(2, 1 + HEADS.index("said")).value = "confirmed"
     book.save(file)
     said = run(*part, "--take", str(file))
-    assert "1 fields imported, 0 conflicts" in said
+    assert "1 field imported, 0 conflicts" in said
     assert "People found 1 of 1 results right" in said
     refused = ended(*part[:-1], "9", code=2)
     assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())

@@ -445,7 +445,7 @@ def test_the_command(tmp_path, monkeypatch, ended):
     with file.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows(lines)
     said = run("--take", str(file))
-    assert "1 fields imported, 0 conflicts" in said
+    assert "1 field imported, 0 conflicts" in said
     assert "unchanged" in said
     rows = json.loads(run("--json", "--document", "7"))
     assert [row["owner"] for row in rows if row["owner"]] == ["Ann"]

@@ -128,6 +128,15 @@ def test_a_run_goes_into_a_case_and_the_case_leads_back_to_it(world):
     assert 'href="gaps?corpus=rules&amp;policies=policies"' in case_html(case, looked(["gaps:rules/policies"]))
 
 
+def test_the_page_says_which_side_has_changed_since_it_was_read(world):
+    folder, _ = read(world)
+    now = {name: open_index(name, world[0].indexes).manifest.corpus_sha256 for name in ("rules", "policies")}
+    for changed in ((), ("rules",), ("policies",)):
+        (folder / "asked.json").write_text(json.dumps(now | dict.fromkeys(changed, "then")))
+        captions = " ".join(one.value for one in page().caption)
+        assert [name for name in now if f"The {name} have changed since they were read" in captions] == list(changed)
+
+
 def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world):
     read(world)
     at = page()
@@ -158,8 +167,8 @@ def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     at.button(key="gaps_say_3").click().run()
     at.file_uploader(key="gaps_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at))
-    assert "edited.csv: 0 fields imported, 1 conflicts" in html
-    assert "said: 'covered' stays, not 'partly'" in html
+    assert "edited.csv: 0 fields imported, 1 conflict, 0 unknown rows" in html
+    assert "conflict in Document 1 1.2, said: 'covered' stays, not 'partly'" in html
     assert [one.said for one in GapStore(folder).corrections.values()] == ["confirmed", "covered"]
 
 

@@ -104,7 +104,7 @@ def draw_add(ref: str, paths: Paths) -> None:
 
 
 def _sign_off(desk: CaseDesk, case: CaseView, titles: dict[int, str]) -> None:
-    st.subheader("Submit and decide", anchor=False)
+    st.markdown("### Submit and decide")
     with st.container(horizontal=True, vertical_alignment="bottom", key="case_sign"):
         item = st.selectbox("What", list(titles), format_func=titles.__getitem__, key="case_item", width=320) or 0
         st.text_input("Reason", key="case_why", max_chars=LONGEST, width=320)

@@ -392,6 +392,7 @@ def _take(both: _Both, sheet: Mapping[str, SheetRow[Correction]], name: str, **a
     said: Notices = st.session_state.setdefault(f"{_SAID}_row", [])
     try:
         with access.gate().doing(Act.REGISTER, both.corpus, policies=both.policies, **about):
-            said += taken_notices(both.folder.take(sheet, both.register, both.job).words(name), name)
+            taken = both.folder.take(sheet, both.register, both.job)
+            said += taken_notices(taken.words(name, both.register.rows), name)
     except RagqaError as error:
         said.append((str(error), "bad"))
