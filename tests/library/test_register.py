@@ -21,7 +21,7 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
 from ragqa.library import register_store
-from ragqa.library.edits import read_edits
+from ragqa.library.edits import SheetRow, read_edits
 from ragqa.library.register import compared, register
 from ragqa.library.register_parts import parts_of
 from ragqa.library.register_sheets import HEADS, merged, write_sheet
@@ -403,6 +403,26 @@ def test_nothing_that_was_noted_is_lost_to_twenty_kills_nor_to_a_second_writer(t
             change(file, noted(f"mine {n}", "x"))
         other.result()
     assert len(load(file).handlings) == 60
+
+
+def test_an_import_that_is_killed_is_done_by_importing_again(tmp_path):
+    moments, (row, *_) = random.Random(7), rows_of()
+    rows = tuple(replace(row, obligation_id=f"{n:012x}") for n in range(400))
+    sheet = {one.obligation_id: SheetRow(Handling("Ann", note="x" * 200), Handling()) for one in rows}
+    for turn in range(20):
+        file = tmp_path / f"{turn}.jsonl"
+        change(file, lambda _: Register(rows))
+
+        def work(say, file=file):
+            say("begun")
+            change(file, lambda held: merged(held, sheet)[0])
+
+        in_a_process(work, after=1, moments=moments)
+        found = load(file)
+        assert found.rows == rows
+        assert merged(found, sheet)[1].conflicts == ()
+        change(file, lambda held: merged(held, sheet)[0])
+        assert len(load(file).handlings) == len(rows)
 
 
 _WRITER = """
