@@ -146,10 +146,11 @@ def read_so_far(
     These are the rows that were read or are not applicable, in the register's order, and the statements of the
     policies (``passages``) that no row rests on.
     """
-    found = ((row, store.result(row)) for row in register.rows)
-    gaps = tuple(
-        GapRow(row, NOT_APPLICABLE) if is_left_out(register, row) else known[0]
-        for row, known in found
-        if known or is_left_out(register, row)
-    )
-    return gaps, tuple(unasked(passages, gaps))
+    gaps = []
+    for row in register.rows:
+        known = store.result(row)
+        if is_left_out(register, row):
+            gaps.append(GapRow(row, NOT_APPLICABLE))
+        elif known:
+            gaps.append(known[0])
+    return tuple(gaps), tuple(unasked(passages, gaps))
