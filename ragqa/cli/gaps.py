@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ragqa.cli.case import case_desk
 from ragqa.cli.output import FittedTable, counted, plain, stderr, stdout
 from ragqa.cli.register import SHOWN
 from ragqa.errors import ConfigError
@@ -19,6 +20,7 @@ from ragqa.infra.journal import held
 from ragqa.library.edits import read_edits
 from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_rows import LABELS, Correction, GapRun
+from ragqa.library.gap_runs import versions_of
 from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
@@ -55,15 +57,15 @@ def gaps(
     RAGQA_HOME/gaps.
     """
     paths = Paths.from_env()
-    passages = open_index(corpus, paths.indexes).passages
-    found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(passages)))
+    rules = open_index(corpus, paths.indexes)
+    found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(rules.passages)))
     rows = part_of(found.rows, document, chapter)
     folder = paths.home / "gaps" / corpus / policies
     lines: list[str] = []
     with held(folder, "reading gaps"):
         store = GapStore(folder, restart=restart)
         if take:
-            lines += store.take(read_edits(take, Correction), found.rows).words(take.name)
+            lines += store.take(read_edits(take, Correction), found.rows).words(take.name, found.rows)
         try:
             run = _run(store, found, rows, policies, paths, verifier)
         finally:
@@ -72,7 +74,9 @@ def gaps(
         write_gaps(path, run)
         lines.append(f"{len(rows):,} rows are in {path}")
     if memo:
-        write_memo(gap_memo(run, corpus, policies), memo)
+        versions = versions_of(corpus, policies, (rules, open_index(policies, paths.indexes)))
+        signed = case_desk().signed([f"gaps:{corpus}/{policies}"])
+        write_memo(gap_memo(run, corpus, policies, versions, signed), memo)
         lines.append(f"the memo is {memo}")
     if as_json:
         typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))

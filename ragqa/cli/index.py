@@ -31,7 +31,7 @@ from ragqa.library.collection import Collection, collection_of, collections, mak
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
-from ragqa.library.watched import WATCHED, proposals, watched_folder
+from ragqa.library.watched import WATCHED, dismissed, proposals, set_dismissed, watched_folder
 from ragqa.plugins.protocols import Encoder
 from ragqa.plugins.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
 from ragqa.records.words import size_words
@@ -226,12 +226,24 @@ def remove(name: Name, document: Annotated[str, typer.Argument(help="The documen
 
 
 @app.command()
-def watched() -> None:
+def watched(
+    not_now: Annotated[str, typer.Option(metavar="FILE", help="Do not propose this file until it changes.")] = "",
+    again: Annotated[str, typer.Option(metavar="FILE", help="Propose this file again.")] = "",
+) -> None:
     """List the files of RAGQA_WATCHED_FOLDER that are new, or new versions; `add` and `replace` take them over."""
     folder = watched_folder()
     if folder is None:
         raise ConfigError(f"expected a folder to watch, found none; name it by {WATCHED}")
-    found = proposals(folder, collections(Paths.from_env().library))
+    paths = Paths.from_env()
+    proposed = proposals(folder, collections(paths.library))
+    for name in filter(None, (not_now, again)):
+        digest = next((one.digest for one in proposed if one.name == name), "")
+        if not digest:
+            names = ", ".join(one.name for one in proposed) or "none"
+            raise ConfigError(f"expected a proposed file, found {name!r}; choose one of: {names[:300]}")
+        set_dismissed(paths.watched_dismissed, digest, is_dismissed=name == not_now)
+    hidden = dismissed(paths.watched_dismissed)
+    found = [one for one in proposed if one.digest not in hidden]
     table = FittedTable(str(folder))
     table.add_column("file")
     table.add_column("size", justify="right")
@@ -239,6 +251,9 @@ def watched() -> None:
     for one in found:
         table.add_row(plain(one.name), size_words(one.size), plain(one.words))
     stdout().print(table if found else plain(f"{folder}: nothing new"))
+    later = ", ".join(one.name for one in proposed if one.digest in hidden)
+    if later:
+        stdout().print(plain(f"not now: {later}"))
 
 
 def _collection(name: str, paths: Paths) -> Collection:

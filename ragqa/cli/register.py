@@ -61,7 +61,7 @@ def obligations_of(
             lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
         if take:
             found, taken = sheets.merged(found, read_edits(take, Handling))
-            lines.extend(taken.words(take.name))
+            lines.extend(taken.words(take.name, found.rows))
         return found
 
     found = change(paths.registers / f"{corpus}.jsonl", how)

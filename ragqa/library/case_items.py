@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from ragqa.english.words import quantity
 from ragqa.errors import RagqaError, RecordError
@@ -16,6 +16,8 @@ from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL, Journal, digest
 from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
 from ragqa.library.document import document_at, documents_of
+from ragqa.library.gap_runs import versions_of
+from ragqa.library.register import Obligation
 from ragqa.library.register_store import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
@@ -41,7 +43,6 @@ class ItemLooker:
         """Raises RecordError where the records cannot be read."""
         sealed = self.records.sealed([ref.removeprefix(f"{RECORD}:") for ref in refs if ref.startswith(f"{RECORD}:")])
         found = {f"{RECORD}:{name}": self._record(one) for name, one in sealed.items()}
-        registers: dict[str, Register] = {}
         for ref in refs:
             kind, _, rest = ref.partition(":")
             name, _, inner = rest.partition("/")
@@ -50,11 +51,10 @@ class ItemLooker:
             if index and kind == DOCUMENT:
                 seen = _document(index, name, inner)
             elif index and kind == ROW:
-                if name not in registers:
-                    registers[name] = _register(self.paths.registers / f"{name}.jsonl")
-                seen = _row(registers[name], index, name, inner)
-            elif index and kind == GAPS and self.corpus(inner):
-                seen = _gaps(self.paths.home / "gaps" / name / inner, name, inner)
+                seen = _row(_register(self.paths.registers / f"{name}.jsonl"), index, name, inner)
+            elif index and kind == GAPS and (policies := self.corpus(inner)):
+                rows = _register(self.paths.registers / f"{name}.jsonl").rows
+                seen = _gaps(self.paths.home / "gaps" / name / inner, (name, inner), (index, policies), rows)
             if seen:
                 found[ref] = seen
         return found
@@ -95,8 +95,14 @@ def _register(path: Path) -> Register:
         return Register()
 
 
-def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
-    """A run of `ragqa gaps`: the label of each row and people's corrections; None where there is no run."""
+def _gaps(
+    folder: Path, names: tuple[str, str], indexes: tuple[Index, Index], rows: Sequence[Obligation]
+) -> Seen | None:
+    """A run of `ragqa gaps`: the label of each row and people's corrections; None where there is no run.
+
+    ``names`` and ``indexes`` are those of the rules and the policies, ``rows`` the register of the rules: results of
+    rows that are gone do not count.
+    """
     try:
         gaps = [entry["gap"] for _, entry in Journal(folder / JOURNAL).read()]
         found, corrections = {told["row"]["obligation_id"]: told for told in gaps}, folder / "corrections.json"
@@ -105,11 +111,13 @@ def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
         return None
     if not found:
         return None
-    labels = {name: [told["row"]["text"], told["label"]] for name, told in found.items()}
+    there = {row.obligation_id for row in rows} or set(found)
+    labels = {name: [told["row"]["text"], told["label"]] for name, told in found.items() if name in there}
     parts = {"results": digest(labels), "corrections": digest({"said": said})}
     text = "\n".join(" ".join(told) for told in labels.values())
-    title = f"{corpus} held against {policies}, {quantity(len(labels), 'row')}"
-    return Seen(title, parts, {"corpus": corpus, "policies": policies}, (), text)
+    title = f"{names[0]} held against {names[1]}, {quantity(len(labels), 'row')}"
+    address = f"gaps?{urlencode({'corpus': names[0], 'policies': names[1]})}"
+    return Seen(title, parts, versions_of(*names, indexes), (), text, address)
 
 
 def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> Seen | None:

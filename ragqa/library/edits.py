@@ -7,13 +7,15 @@ change in ragqa. Where both changed a field to different values, this is a confl
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from ragqa.english.words import quantity
 from ragqa.errors import CorpusError
 from ragqa.infra.sheets import read_lines
+from ragqa.library.register import Obligation
 
 WRITTEN: Final = "as written"  # the head of the column with the values at the time of export
 
@@ -47,14 +49,18 @@ class Taken(Generic[Edit]):
     conflicts: tuple[Conflict, ...]
     unknown: tuple[str, ...]  # ids that no row has
 
-    def words(self, name: str) -> Iterator[str]:
-        """The result as lines of text; ``name`` is that of the sheet."""
-        yield (
-            f"{name}: {self.n_taken:,} fields imported, {len(self.conflicts):,} conflicts, "
-            f"{len(self.unknown):,} unknown rows"
+    def words(self, name: str, rows: Iterable[Obligation]) -> Iterator[str]:
+        """The result as lines of text; ``name`` is that of the sheet, ``rows`` are those of the register."""
+        counts = (
+            quantity(self.n_taken, "field"),
+            quantity(len(self.conflicts), "conflict"),
+            quantity(len(self.unknown), "unknown row"),
         )
+        yield f"{name}: {counts[0]} imported, {counts[1]}, {counts[2]}"
+        rules = {one.obligation_id: f"{one.title} {one.number}".strip() for one in rows} if self.conflicts else {}
         for one in self.conflicts:
-            yield f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
+            rule = rules.get(one.obligation_id) or one.obligation_id
+            yield f"conflict in {rule}, {one.field}: {one.here!r} stays, not {one.there!r}"
 
 
 def names_of(kind: type[Edit]) -> tuple[str, ...]:

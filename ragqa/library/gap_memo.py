@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ragqa.english.words import quantity
+from ragqa.infra.version import __version__
 from ragqa.library.gap_rows import LABELS, MEASURED, GapRun, Label
 from ragqa.library.gap_sheets import evidence
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
+from ragqa.records.sign_off import SignOff
 
 MOST: Final = 500  # rows of each label, and statements; the sheet has all of them
 _OPEN: Final[tuple[Label, ...]] = ("conflicts", "partly", "not found")
 
 
-def gap_memo(run: GapRun, corpus: str, policies: str) -> Memo:
-    """The memo on this run; ``corpus`` and ``policies`` are the titles of both corpora."""
-    return Memo(f"{policies} held against {corpus}", (*_blocks(run), *review_page()))
+def gap_memo(
+    run: GapRun, corpus: str, policies: str, versions: Mapping[str, str], signed: Sequence[SignOff] = ()
+) -> Memo:
+    """The memo on this run; ``corpus`` and ``policies`` are the titles of both corpora.
+
+    ``versions`` are names and fingerprints, ``signed`` the decisions on the run, for the review page.
+    """
+    made = Grid(("What", "Value"), (("ragqa", __version__), *versions.items()), (35, 65))
+    blocks = (*_blocks(run), MemoSection("Settings and fingerprints", 1), made, *review_page(signed))
+    return Memo(f"{policies} held against {corpus}", blocks)
 
 
 def _blocks(run: GapRun) -> Iterator[Block]:
@@ -40,7 +49,7 @@ def _blocks(run: GapRun) -> Iterator[Block]:
                 )
                 for gap, said, (titles, _, says, lacking) in rows[:MOST]
             )
-            yield Grid(("Rule", "Text", "Policy says", "Missing, clashing, comment"), tuple(cells), (15, 35, 30, 20))
+            yield Grid(("Rule", "Text", "Policy says", "Missing, clashing, comment"), tuple(cells), (18, 32, 29, 21))
             yield from _more(len(rows))
     if run.unasked:
         yield MemoSection("Statements of the policies on which no row rests", 1)

@@ -13,6 +13,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from ragqa.errors import CorpusError
+from ragqa.index import Index
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import held, translated
 from ragqa.library.edits import SheetRow, Taken
@@ -31,7 +32,7 @@ _DOING: Final = "reading gaps"
 
 @dataclass(frozen=True, slots=True)
 class GapRequest:
-    """The request of a run: documents and chapters of the rules (empty: all) and the hash of the policies' corpus.
+    """The request of a run: documents and chapters of the rules (empty: all), and the hashes of both corpora.
 
     With ``second`` a language model is asked about rows that the verifier is not sure of.
     """
@@ -39,6 +40,7 @@ class GapRequest:
     documents: tuple[str, ...] = ()
     chapters: tuple[str, ...] = ()
     policies: str = ""
+    rules: str = ""
     second: bool = False
 
 
@@ -123,10 +125,17 @@ class GapFolder:
                 return store.refresh().take(sheet, register.rows)
 
 
+def versions_of(corpus: str, policies: str, indexes: tuple[Index, Index]) -> dict[str, str]:
+    """The names and fingerprints of the corpora of rules and policies, for memos and sign-offs."""
+    hashes = (index.manifest.corpus_sha256 for index in indexes)
+    names = {"corpus": corpus, "policies": policies}
+    return names | dict(zip(("sha256 of the corpus", "sha256 of the policies"), hashes, strict=True))
+
+
 def rows_left(store: GapStore, register: Register, asked: GapRequest) -> list[Obligation]:
     """The requested rows of the present register that have not been read. Raises as `part_of`."""
     rows = part_of(register.rows, asked.documents, asked.chapters)
-    return [row for row in rows if row.obligation_id not in store.known and not is_left_out(register, row)]
+    return [row for row in rows if not store.result(row) and not is_left_out(register, row)]
 
 
 def read_so_far(
@@ -137,10 +146,11 @@ def read_so_far(
     These are the rows that were read or are not applicable, in the register's order, and the statements of the
     policies (``passages``) that no row rests on.
     """
-    known = store.known
-    gaps = tuple(
-        GapRow(row, NOT_APPLICABLE) if is_left_out(register, row) else replace(known[row.obligation_id][0], row=row)
-        for row in register.rows
-        if row.obligation_id in known or is_left_out(register, row)
-    )
-    return gaps, tuple(unasked(passages, gaps))
+    gaps = []
+    for row in register.rows:
+        known = store.result(row)
+        if is_left_out(register, row):
+            gaps.append(GapRow(row, NOT_APPLICABLE))
+        elif known:
+            gaps.append(known[0])
+    return tuple(gaps), tuple(unasked(passages, gaps))

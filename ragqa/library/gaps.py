@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.errors import CorpusError
 from ragqa.infra.files import write_whole
+from ragqa.infra.garbage import collecting_paused
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
@@ -89,6 +90,7 @@ class GapStore:
             (folder / JOURNAL).unlink(missing_ok=True)
         self._folder, self._journal = folder, Journal(folder / JOURNAL)
         self.known: dict[str, tuple[GapRow, str]] = {}  # by id: the row, and a hash of all policies
+        self._of_text: dict[tuple[str, str], tuple[GapRow, str]] = {}  # the same, by document and text of the rule
         self.corrections: dict[str, Correction] = {}
         self._on: dict[str, str] = {}  # by id: the key that the row had when a person judged it
         self._stamps: list[tuple[int, int]] = [(0, 0), (0, 0)]
@@ -101,7 +103,8 @@ class GapStore:
             for place, (name, read) in enumerate(((JOURNAL, self._read_rows), (CORRECTIONS, self._read_corrections))):
                 stamp = _stamp(self._folder / name)
                 if stamp != self._stamps[place]:
-                    read()
+                    with collecting_paused():
+                        read()
                     self._stamps[place] = stamp
         except (ValidationError, ValueError, KeyError, TypeError) as error:
             msg = f"{self._folder} cannot be read as a gap run ({error}); restore it from a backup, or delete it"
@@ -114,6 +117,7 @@ class GapStore:
             gap = _GAP.validate_python(entry["gap"])
             known[gap.row.obligation_id] = gap, entry["policies"]
         self.known, self.n_changed = known, self.n_changed + 1
+        self._of_text = {(one[0].row.document_id, one[0].row.text): one for one in known.values()}
 
     def _read_corrections(self) -> None:
         file = self._folder / CORRECTIONS
@@ -121,10 +125,15 @@ class GapStore:
         self.corrections = {name: Correction(one["said"], one["comment"]) for name, one in told.items()}
         self._on = {name: str(one["on"]) for name, one in told.items()}
 
+    def result(self, row: Obligation) -> tuple[GapRow, str] | None:
+        """What is stored for this row, also where the rule had another number then; with the hash of all policies."""
+        found = self.known.get(row.obligation_id) or self._of_text.get((row.document_id, row.text))
+        return (replace(found[0], row=row), found[1]) if found else None
+
     def put(self, gap: GapRow, policies: str, *, is_read: bool = True) -> None:
         """Stores a row; with ``is_read`` it is on disk when this returns."""
         self._journal.append({"gap": asdict(gap), "policies": policies}, sync=is_read)
-        self.known[gap.row.obligation_id] = gap, policies
+        self.known[gap.row.obligation_id] = self._of_text[gap.row.document_id, gap.row.text] = gap, policies
         self.n_changed += 1
 
     def take(self, sheet: Mapping[str, SheetRow[Correction]], rows: Iterable[Obligation]) -> Taken[Correction]:
@@ -218,11 +227,13 @@ def gap_events(
     )
     gaps = []
     for row in rows:
-        before, seen = store.known.get(row.obligation_id, (None, ""))
+        before, seen = store.result(row) or (None, "")
         if is_left_out(register, row):
             gap, is_read = GapRow(row, NOT_APPLICABLE), False
         elif before and seen == whole:
-            gap, is_read = replace(before, row=row), False
+            gap, is_read = before, False
+            if row.obligation_id not in store.known:
+                store.put(gap, whole, is_read=False)
         else:
             found = [hit.passage for hit in policies.search(row.text).hits[:READ]]
             near = sorted(found, key=lambda one: one.passage_id)
@@ -234,7 +245,7 @@ def gap_events(
                 label: Label = min((one.label for one in readings), key=LABELS.index, default="not found")
                 gap = GapRow(row, label, readings, key, tuple(one.passage_id for one in found))
             else:
-                gap = replace(before, row=row)
+                gap = before
             if second and gap.second is None and gap.is_unsure:
                 gap = second.of(gap, found)
                 is_read = is_read or gap.second is not None

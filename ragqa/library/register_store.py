@@ -16,7 +16,9 @@ from typing import Any, Final
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.files import append_json_lines, locked, write_whole
-from ragqa.library.register import Obligation, Parts, RowChange, compared, register
+from ragqa.infra.garbage import collecting_paused
+from ragqa.library.register import Obligation, RowChange, compared, register
+from ragqa.library.register_parts import Parts
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
@@ -180,7 +182,8 @@ def load(path: Path) -> Register:
     held = _OPENED.known([path]).get(path)
     if held is None or held[0] != stamp:
         try:
-            held = stamp, _read(path.read_text(encoding="utf-8"))
+            with collecting_paused():
+                held = stamp, _read(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             msg = f"{path} cannot be read as a register ({error}); restore it from a backup, or delete it to begin anew"
             raise CorpusError(msg) from error

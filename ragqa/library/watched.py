@@ -1,11 +1,13 @@
 """The watched folder of a server: its new and changed files are proposed for the library, never added unasked.
 
 The folder is looked at when somebody asks, on the page Library or by `ragqa index watched`. What is taken over is
-staged like an upload, with the same limits and checks, and indexed when a person says so.
+staged like an upload, with the same limits and checks, and indexed when a person says so. What a person does not want
+now is remembered by its digest, so that a file is proposed again when it changes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +21,13 @@ from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.corpus.files import files_below, storable_name
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.infra.files import sha256_of
+from ragqa.infra.files import locked, sha256_of, write_whole
 from ragqa.library.collection import Collection
 from ragqa.library.names import member_name, safe_name
 from ragqa.library.upload import LISTED, take
 
 WATCHED: Final = "RAGQA_WATCHED_FOLDER"
+_PATIENCE: Final = 3.0  # seconds to wait for another process's change
 SETTLED_SECONDS: Final = 5.0  # a file that changed later than this may still be being written
 _SUFFIXES: Final = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != "ZIP")
 
@@ -33,13 +36,15 @@ _SUFFIXES: Final = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != 
 class Proposal:
     """A file of the watched folder, by its path there, that the library does not hold; ``size`` in bytes.
 
-    It is a new version of the document ``document_id`` of ``corpus``; both are empty for a new document.
+    It is a new version of the document ``document_id`` of ``corpus``; both are empty for a new document. ``digest`` is
+    its sha256.
     """
 
     name: str
     size: int
     corpus: str = ""
     document_id: str = ""
+    digest: str = ""
 
     @property
     def words(self) -> str:
@@ -90,6 +95,26 @@ def take_over(collection: Collection, folder: Path, proposal: Proposal, reader: 
     raise CorpusError(f"expected {proposal.name[:80]!r} in the watched folder, found no such file; look at it again")
 
 
+def dismissed(file: Path) -> frozenset[str]:
+    """The digests of files that somebody does not want now. Raises CorpusError if ``file`` is damaged."""
+    try:
+        return frozenset(map(str, json.loads(file.read_text(encoding="utf-8"))))
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError, TypeError) as error:
+        msg = f"{file} cannot be read ({error}); delete it, and what was dismissed is proposed again"
+        raise CorpusError(msg) from error
+
+
+def set_dismissed(file: Path, digest: str, *, is_dismissed: bool) -> None:
+    """Remembers that a file with this digest is not wanted now, or no longer. Raises ConfigError, CorpusError."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    msg = f"{file.name} is being changed by another ragqa; try again"
+    with locked(file.with_suffix(".lock"), lambda: ConfigError(msg), _PATIENCE):
+        others = dismissed(file) - {digest}
+        write_whole(file, [json.dumps(sorted(others | {digest} if is_dismissed else others))])
+
+
 class _Held:
     """What a corpus holds: digests of all files, with the earlier versions, and document ids by file name."""
 
@@ -116,9 +141,9 @@ def _proposed(path: Path, name: str, corpora: Sequence[_Held]) -> Iterator[Propo
     known = [(one, next((one.ids[known] for known in names if known in one.ids), "")) for one in corpora]
     for one, document_id in known:
         if document_id and digest not in one.digests:
-            yield Proposal(name, status.st_size, one.corpus, document_id)
+            yield Proposal(name, status.st_size, one.corpus, document_id, digest)
     if not any(document_id or digest in one.digests for one, document_id in known):
-        yield Proposal(name, status.st_size)
+        yield Proposal(name, status.st_size, digest=digest)
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -69,6 +69,11 @@ class Paths:
         return self.home / "registers"
 
     @property
+    def watched_dismissed(self) -> Path:
+        """The digests of files of the watched folder that somebody does not want now; it need not exist."""
+        return self.home / "watched.json"
+
+    @property
     def presets(self) -> Path:
         """A folder of preset files, ``*.json``; it need not exist."""
         return self.home / "presets"

@@ -470,6 +470,9 @@ def test_a_corpus_of_the_library_is_kept_document_by_document(call, tmp_path, mo
     assert call("index", "watched")[1].endswith(": nothing new\n")
     os.utime(file, (0, file.write_text("# Note\n\nA firm must keep all records.")))
     assert "new version of note in mine" in call("index", "watched")[1]
+    assert "not now: note.md" in call("index", "watched", "--not-now", "note.md")[1]
+    assert "choose one of: note.md" in str(call("index", "watched", "--not-now", "other.md")[3])
+    assert "new version of note in mine" in call("index", "watched", "--again", "note.md")[1]
     *_, error = call("index", "remove", "mine", "other")
     assert isinstance(error, RagqaError)
     assert "choose one of: note" in str(error)

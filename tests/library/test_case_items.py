@@ -85,6 +85,10 @@ def test_a_gap_run_is_what_was_found_and_what_people_said(world):
     journal.close()
     (folder / "corrections.json").write_text("{}")
     assert changes(before.parts, look([ref])[ref].parts) == ("results changed", "corrections changed")
+    assert before.address == "gaps?corpus=rules&policies=policies"
+    assert before.versions["sha256 of the policies"] == open_index("policies", paths.indexes).manifest.corpus_sha256
+    save(paths.registers / "rules.jsonl", Register((replace(ROW, obligation_id="another"),)))
+    assert look([ref])[ref].title == "rules held against policies, 0 rows"  # none of its rows is there any more
 
 
 def test_a_record_says_when_the_rules_that_it_cites_have_changed(world):

@@ -27,7 +27,9 @@ from ragqa.library.gaps import GapStore, Policies, gap_events, statements_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
+from ragqa.records.cases import CaseEvent, Seen, Signer, Step, case_of
 from ragqa.records.memo_files import memo_bytes
+from ragqa.records.sign_off import decided, sign_offs, submitted
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import GenerationConfig, ScoringConfig
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
@@ -238,6 +240,19 @@ def test_a_kill_at_any_moment_loses_at_most_one_row(tmp_path):
     assert len(read) + len(last) <= len(found.rows)
 
 
+def test_a_rule_that_has_another_number_is_not_read_again(folder):
+    run, _, _ = run_of(folder)
+    moved = tuple(replace(one, number=f"9.{one.number}", passage_id=f"1:9.{one.number}") for one in RULES)
+    found = register_of(*moved)
+    assert not {row.obligation_id for row in found.rows} & {gap.row.obligation_id for gap in run.gaps}
+    assert rows_left(GapStore(folder), found, GapRequest()) == []
+    gaps, _ = read_so_far(GapStore(folder), found, POLICY)
+    assert [(gap.row.number, gap.label) for gap in gaps] == [(f"9.{gap.row.number}", gap.label) for gap in run.gaps]
+    again, pairs, read = run_of(folder, found)
+    assert (pairs, read) == ([], [])
+    assert [gap.label for gap in again.gaps] == LABELS
+
+
 def test_what_people_say_survives_runs_and_new_versions(folder, tmp_path):
     run, _, _ = run_of(folder)
     gifts, flag = run.gaps[0].row, run.gaps[3].row
@@ -298,7 +313,16 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
 def test_a_memo_has_what_is_not_covered_with_the_words_of_both_sides(folder):
     evil = (*POLICY, Passage("c:1", "c", "<b>Wave</b> the [flag](http://x.y) never.", "Policy C", number="1"))
     run, _, _ = run_of(folder, policies=evil)
-    text = memo_bytes(gap_memo(run, "The rules", "The policies"), ".md").decode()
+    seen = {"gaps:rules/policies": Seen("gaps", {"results": "1"}, {}, ())}
+    carl, ann = Signer("Carl", "c"), Signer("Ann", "a")
+    events = [CaseEvent(Step.OPENED, carl, text="Ours"), CaseEvent(Step.ADDED, carl, ref="gaps:rules/policies")]
+    events.append(submitted(case_of("1", events), 1, carl, seen))
+    events.append(decided(case_of("1", events), Step.APPROVED, 1, ann, seen, "Agreed", 0))
+    signed = tuple(sign_offs([case_of("1", events)], "gaps:rules/policies", seen))
+    made = gap_memo(run, "The rules", "The policies", {"sha256 of the corpus": "5" * 64}, signed)
+    text = memo_bytes(made, ".md").decode()
+    assert "5" * 64 in text
+    assert "approved by Ann" in text
     assert "# The policies held against The rules" in text
     assert "A firm must lock the vault at night" in text
     assert "The vault is never locked" in text
@@ -352,7 +376,7 @@ def test_the_command(tmp_path, monkeypatch, ended):
     book["Gaps"].cell(2, 1 + HEADS.index("said")).value = "confirmed"
     book.save(file)
     said = run(*part, "--take", str(file))
-    assert "1 fields imported, 0 conflicts" in said
+    assert "1 field imported, 0 conflicts" in said
     assert "People found 1 of 1 results right" in said
     refused = ended(*part[:-1], "9", code=2)
     assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())

@@ -26,7 +26,7 @@ from ragqa.library.questions import questions_of
 from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
 from ragqa.library.update import CHANGES, MAX_TOKENS, index_events
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
-from ragqa.library.watched import Proposal, proposals, take_over, watched_folder
+from ragqa.library.watched import Proposal, dismissed, proposals, set_dismissed, take_over, watched_folder
 from ragqa.types import Passage
 from ragqa.types.streams import returned
 from tests.support.document_files import RULES, write_docx, write_html
@@ -481,6 +481,22 @@ def test_new_files_and_new_versions_of_the_watched_folder_are_proposed(tmp_path,
     assert [one.words for one in proposals(folder, [collection])] == ["new version of 2026 - fees in ferries"]
     collection.set_removed("2026 - fees", removed=True)
     assert [one.words for one in proposals(folder, [collection])] == ["new document"]
+
+
+def test_a_dismissed_file_is_proposed_again_when_it_changes_or_somebody_says_so(tmp_path, watched):
+    folder, file = watched("note.md", "Ferries run at nine."), tmp_path / "home" / "watched.json"
+    (one,) = proposals(folder, [])
+    assert dismissed(file) == frozenset()
+    set_dismissed(file, one.digest, is_dismissed=True)
+    watched("copy.md", "Ferries run at nine.")  # the same words under another name
+    assert {found.digest for found in proposals(folder, [])} <= dismissed(file)
+    watched("note.md", "Ferries run at ten.")
+    assert [found.name for found in proposals(folder, []) if found.digest not in dismissed(file)] == ["note.md"]
+    set_dismissed(file, one.digest, is_dismissed=False)
+    assert dismissed(file) == frozenset()
+    file.write_text("{")
+    with pytest.raises(CorpusError, match="what was dismissed is proposed again"):
+        dismissed(file)
 
 
 def test_what_is_hidden_partial_or_elsewhere_is_not_proposed(tmp_path, reader, watched):

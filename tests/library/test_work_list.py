@@ -19,6 +19,7 @@ from ragqa.records.store import RecordStore
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.ui.html.library import work_html
 from tests.support.fakes import FakeEncoder, answer
 from tests.support.helpers import make_pipeline
 
@@ -107,6 +108,7 @@ def test_the_planted_changes_are_found_with_what_rests_on_them_and_nothing_else(
     for one in items:
         resting = {"new": [], "changed": ["ours"], "gone": ["ours", "read again"]}[one.change.what]
         assert one.gaps == dict.fromkeys(resting, "covered")
+    assert 'href="gaps?corpus=rules&amp;policies=read%20again"' in work_html(items, "rules", n_versions=2)
     told = {(one.change.what, one.row.number): one for one in items}
     assert sorted((one.change.what, one.row.number) for one in items) == sorted(
         (what, number) for what, number, _ in PLAN["planted"]

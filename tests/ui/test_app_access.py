@@ -477,6 +477,19 @@ def test_a_record_goes_into_a_new_case_and_a_task_is_done(world):
     assert "No case has these words" in told(at)
 
 
+def test_a_document_goes_into_a_case_and_the_reader_stays_at_it(world):
+    at = opened("read", "ann", {"corpus": "open", "document": "rules"})
+    at.text_input(key="case_title").input("What we read").run()
+    at.button(key="case_add_to").click().run()
+    case = CaseStore(world.paths.records).list()[0]
+    assert at.query_params["corpus"] == "open"
+    assert f"Added to [What we read](records?case={case.case_id})" in told(at)
+    case = opened("records", "ann", {"case": case.case_id})
+    assert "with the case" not in told(case)
+    case.button(key="case_submit").click().run()
+    assert "with the case" in told(case)  # the item waits with it
+
+
 def test_a_record_is_shared_with_a_person_and_with_a_group_and_no_longer(world):
     name = world.ids["ann"]
     at = opened("records", "ann", {"record": name})

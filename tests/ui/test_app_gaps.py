@@ -4,6 +4,7 @@ import csv
 import json
 import threading
 from dataclasses import replace
+from functools import partial
 from html import unescape
 from types import SimpleNamespace
 
@@ -12,13 +13,17 @@ from streamlit.testing.v1 import AppTest
 
 from ragqa.index import build_index, open_index
 from ragqa.infra.journal import held
+from ragqa.library.case_items import ItemLooker
 from ragqa.library.gap_rows import Correction, GapOpinion
 from ragqa.library.gap_sheets import write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register_store import up_to_date
+from ragqa.records.case_store import CaseStore
+from ragqa.records.store import RecordStore
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
+from ragqa.ui.html.cases import case_html
 from ragqa.ui.html.gaps import row_html, standing_html
 from ragqa.ui.state import resources
 from tests.library.test_gaps import ByWords, Counting, scorer_of
@@ -108,6 +113,30 @@ def test_rows_are_judged_one_after_another_and_what_is_said_stays(world):
     assert "No row matches" in [one.value for one in at.caption]
 
 
+def test_a_run_goes_into_a_case_and_the_case_leads_back_to_it(world):
+    read(world)
+    at = page()
+    at.text_input(key="case_title").set_value("Our *gaps*").run()
+    at.text_input(key="case_name").set_value("Carl").run()
+    at.button(key="case_add_to").click().run()
+    (case,) = CaseStore(world[0].records).list()
+    assert [one.ref for one in case.items] == ["gaps:rules/policies"]
+    (said,) = (one.value for one in at.caption if "Added to" in one.value)
+    assert f"records?case={case.case_id}" in said
+    assert at.query_params["policies"] == "policies"  # the page stays
+    looked = ItemLooker(RecordStore(world[0].records), world[0], partial(open_index, indexes=world[0].indexes))
+    assert 'href="gaps?corpus=rules&amp;policies=policies"' in case_html(case, looked(["gaps:rules/policies"]))
+
+
+def test_the_page_says_which_side_has_changed_since_it_was_read(world):
+    folder, _ = read(world)
+    now = {name: open_index(name, world[0].indexes).manifest.corpus_sha256 for name in ("rules", "policies")}
+    for changed in ((), ("rules",), ("policies",)):
+        (folder / "asked.json").write_text(json.dumps(now | dict.fromkeys(changed, "then")))
+        captions = " ".join(one.value for one in page().caption)
+        assert [name for name in now if f"The {name} have changed since they were read" in captions] == list(changed)
+
+
 def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world):
     read(world)
     at = page()
@@ -138,8 +167,8 @@ def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     at.button(key="gaps_say_3").click().run()
     at.file_uploader(key="gaps_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at))
-    assert "edited.csv: 0 fields imported, 1 conflicts" in html
-    assert "said: 'covered' stays, not 'partly'" in html
+    assert "edited.csv: 0 fields imported, 1 conflict, 0 unknown rows" in html
+    assert "conflict in Document 1 1.2, said: 'covered' stays, not 'partly'" in html
     assert [one.said for one in GapStore(folder).corrections.values()] == ["confirmed", "covered"]
 
 

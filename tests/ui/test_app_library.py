@@ -94,6 +94,15 @@ def test_files_of_the_watched_folder_are_proposed_and_taken_into_a_preview(colle
     assert not at.exception
     assert "fees _2026_.md" in {one.name for one in collection.read().staged}
     assert [one.value for one in page().text] == []
+    (folder / "d.md").write_text("# Piers\n\nA keeper must light the pier.")
+    os.utime(folder / "d.md", (0, 0))
+    at = page()
+    at.button(key="not_now_0").click().run()
+    assert not at.exception
+    assert "Not now: 1 file" in [one.label for one in at.expander]
+    assert "take_0" not in [one.key for one in at.button]
+    at.button(key="again_0").click().run()
+    assert "take_0" in [one.key for one in at.button]
     monkeypatch.setenv("RAGQA_WATCHED_FOLDER", "/no/where")
     assert "expected a folder, found '/no/where'; make it" in shown(page())[0]
 

@@ -97,7 +97,7 @@ def test_an_edited_sheet_comes_back_and_its_conflict_is_said(file, tmp_path):
     at = page()
     at.file_uploader(key="register_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at)[0])
-    assert "edited.csv: 1 fields imported, 1 conflicts" in html
+    assert "edited.csv: 1 field imported, 1 conflict, 0 unknown rows" in html
     assert "owner: 'Zoe' stays, not 'Eve'" in html
     assert {name: one.owner for name, one in store.load(file).handlings.items()} == {first: "Ann", second: "Zoe"}
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ragqa.records.case_words import HIDDEN, Found, title_of
-from ragqa.records.cases import CaseView, Seen
+from ragqa.records.cases import DRAFT, CaseView, Seen
 from ragqa.records.sign_off import changed_since
 from ragqa.ui.html.template import Templates
 
 _TEMPLATES: Final = Templates("cases.html")
+WITH_THE_CASE: Final = "with the case"
 KINDS: Final = {"submitted": "mixed", "approved": "good", "returned": "bad", "overridden": "mixed"}
 
 
@@ -34,4 +35,5 @@ def case_html(case: CaseView, looked: Mapping[str, Seen]) -> str:
 
 
 def _state(case: CaseView, number: int, looked: Mapping[str, Seen]) -> tuple[str, tuple[str, ...]]:
-    return case.state(number), changed_since(case, number, looked)
+    is_part = case.state(number) == DRAFT != case.state()  # of the whole case that was submitted or decided on
+    return WITH_THE_CASE if number and is_part else case.state(number), changed_since(case, number, looked)

@@ -90,4 +90,4 @@ def work_html(items: Sequence[WorkItem], corpus: str, *, n_versions: int) -> str
         rows.append((one, _KINDS[one.change.what], before and sides[0], after and sides[1], address, who))
     badges = [(f"{counts[what]} {what}", kind) for what, kind in _KINDS.items()]
     n_answers = len({name for one in items for name in one.answers})
-    return _TEMPLATES.work(badges, rows, len(items) - SHOWN_CHANGES, n_answers, n_versions)
+    return _TEMPLATES.work(badges, rows, len(items) - SHOWN_CHANGES, n_answers, n_versions, corpus)

@@ -25,6 +25,7 @@ from ragqa.ui.state.desk import case_desk
 
 _ALSO = "Show them the records in it that are mine"
 _NAME, _SAID = "kept_case_name", "case_said"  # session keys: the typed name; why the last step failed
+_ADDED = "case_added"  # session key: the case that an item was just added to, in Markdown
 _NEW = "A new case"
 SHOWN = 100  # cases listed
 _DECISIONS = {"Approve": Step.APPROVED, "Return": Step.RETURNED, "Override": Step.OVERRIDDEN}
@@ -85,7 +86,7 @@ def draw_case(case_id: str, paths: Paths) -> None:
 
 
 def draw_add(ref: str, paths: Paths) -> None:
-    """A form that adds the item ``ref`` to a case."""
+    """A form that adds the item ``ref`` to a case; a record's page then shows the case, others a link to it."""
     if not access.gate().may(Act.CASE):
         return
     _said()
@@ -98,6 +99,8 @@ def draw_add(ref: str, paths: Paths) -> None:
             st.checkbox(_ALSO, True, key="case_records", help="To whom the case is shared with.")
         _name()
         st.button("Add", key="case_add_to", on_click=_step, args=(_add_to, chosen or "", ref))
+    if _ADDED in st.session_state:
+        st.caption(st.session_state.pop(_ADDED))
 
 
 def _sign_off(desk: CaseDesk, case: CaseView, titles: dict[int, str]) -> None:
@@ -207,7 +210,10 @@ def _add_to(desk: CaseDesk, case_id: str, ref: str) -> None:
     case_id = case_id or desk.begin(str(st.session_state.get("case_title", ""))).case_id
     case = desk.add(case_id, ref)
     _show_records(desk, case, case.names)
-    st.query_params.from_dict({"case": case_id})
+    if "record" in st.query_params:
+        st.query_params.from_dict({"case": case_id})
+    else:
+        st.session_state[_ADDED] = f"Added to [{plain_markdown(case.title)}](records?case={case_id})."
 
 
 def _show_records(desk: CaseDesk, case: CaseView, names: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from ragqa.library.edits import SheetRow
 from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_opinions import GapOpinions
 from ragqa.library.gap_rows import CONFIRMED, LABELS, Correction, GapRow, GapRun, Statement, chapter_of
-from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
+from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left, versions_of
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import write_gaps
 from ragqa.library.gaps import GapStore, Policies, SecondReader
@@ -31,6 +31,7 @@ from ragqa.pipeline import Pipeline, opinion_client
 from ragqa.records.memo_files import memo_bytes
 from ragqa.records.words import cut
 from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, has_llm
 from ragqa.settings.paths import Paths
@@ -40,11 +41,13 @@ from ragqa.ui import access
 from ragqa.ui.html.gaps import matrix_html, row_html, standing_html, unasked_html
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.cases import draw_add
 from ragqa.ui.pages.library_job import draw_job
 from ragqa.ui.pages.register import LONGEST, draw_choice, draw_title
 from ragqa.ui.pages.sheets import Notices, draw_notices, draw_sheets, taken_notices
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
+from ragqa.ui.state.desk import case_desk
 
 PAGE: Final = 25  # rows at a time
 _SAID, _OPEN, _COMMENT = "gaps_said", "gaps_open", "gaps_comment"
@@ -60,7 +63,8 @@ class _Both:
         """Raises as `resources.open_corpus` and `up_to_date`."""
         self.corpus, self.policies, self.paths = corpus, policies, paths
         self.index: Index = resources.open_corpus(policies, paths)
-        self.register = _register(corpus, paths)
+        self.rules: Index = resources.open_corpus(corpus, paths)
+        self.register = _register(self.rules, corpus, paths)
         self.folder: GapFolder = resources.gap_folder(corpus, policies, paths)
         self.jobs, self.name = resources.library_jobs(paths), f"{corpus}/{policies}"
 
@@ -75,8 +79,7 @@ class _Both:
         return None if place is None else self.index.passages[place]
 
 
-def _register(corpus: str, paths: Paths) -> Register:
-    index = resources.open_corpus(corpus, paths)
+def _register(index: Index, corpus: str, paths: Paths) -> Register:
     return up_to_date(paths.registers / f"{corpus}.jsonl", index.passages, index.manifest.corpus_sha256)
 
 
@@ -156,20 +159,27 @@ def _start_form(both: _Both) -> None:
     )
     if asked and asked.policies != both.index.manifest.corpus_sha256:
         st.caption("The policies have changed since they were read; only rows that this touches are read again.")
+    if asked and asked.rules not in ("", both.register.corpus):
+        st.caption("The rules have changed since they were read: rows that are new or changed are left to be read.")
 
 
 def _start(both: _Both, asked: GapRequest) -> None:
     corpus, policies, paths, name = both.corpus, both.policies, both.paths, both.name
     config = Config.from_env()
     config = replace(config, index=policies, generation=replace(config.generation, generator="none"))
-    asked = replace(asked, policies=both.index.manifest.corpus_sha256)
+    asked = replace(asked, policies=both.index.manifest.corpus_sha256, rules=both.register.corpus)
     pipeline = partial(resources.pipeline, config, paths, Act.READ)
 
     def load() -> tuple[Register, Policies, RepassScorer, SecondReader | None]:
         found: Pipeline = pipeline()
         held_against = Policies(found.index.passages, found.search)
         second = GapOpinions(opinion_client(config)) if asked.second else None
-        return _register(corpus, paths), held_against, found.models.scorer(config.scoring), second
+        return (
+            _register(resources.open_corpus(corpus, paths), corpus, paths),
+            held_against,
+            found.models.scorer(config.scoring),
+            second,
+        )
 
     try:
         part_of(both.register.rows, asked.documents, asked.chapters)  # raises for unknown documents and chapters
@@ -231,11 +241,12 @@ def _results(both: _Both, run: GapRun) -> None:
         )
         st.download_button(
             "Memo (Word)",
-            access.bound(partial(_memo, both, run)),  # made only after a click
+            access.bound(partial(_memo, both, run, case_desk(both.paths))),  # made only after a click
             f"gaps-{both.corpus}.docx",
             key="gaps_memo",
             on_click="ignore",
         )
+        draw_add(_item(both), both.paths)
     if view == _VIEWS[1]:
         st.html(matrix_html(run, partial(_address, both)))
     elif view == _VIEWS[2]:
@@ -248,10 +259,17 @@ def _write(run: GapRun, path: Path) -> None:
     write_gaps(path, run)
 
 
-def _memo(both: _Both, run: GapRun) -> bytes:
+def _item(both: _Both) -> str:
+    """The reference of this run as an item of a case."""
+    return f"gaps:{both.corpus}/{both.policies}"
+
+
+def _memo(both: _Both, run: GapRun, desk: CaseDesk) -> bytes:
     with access.gate().doing(Act.READ, both.corpus, memo=both.policies):
         titles = resources.corpus_titles([both.corpus, both.policies], both.paths)
-        return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies]), ".docx")
+        versions = versions_of(both.corpus, both.policies, (both.rules, both.index))
+        signed = desk.signed([_item(both)])
+        return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies], versions, signed), ".docx")
 
 
 def _address(both: _Both, chapter: str, policy: str) -> str:
@@ -374,6 +392,7 @@ def _take(both: _Both, sheet: Mapping[str, SheetRow[Correction]], name: str, **a
     said: Notices = st.session_state.setdefault(f"{_SAID}_row", [])
     try:
         with access.gate().doing(Act.REGISTER, both.corpus, policies=both.policies, **about):
-            said += taken_notices(both.folder.take(sheet, both.register, both.job).words(name), name)
+            taken = both.folder.take(sheet, both.register, both.job)
+            said += taken_notices(taken.words(name, both.register.rows), name)
     except RagqaError as error:
         said.append((str(error), "bad"))

@@ -19,7 +19,7 @@ from ragqa.library.collection import Collection, collection_of, collections, mak
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
-from ragqa.library.watched import Proposal, proposals, take_over, watched_folder
+from ragqa.library.watched import Proposal, dismissed, proposals, set_dismissed, take_over, watched_folder
 from ragqa.records.words import size_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
@@ -106,15 +106,18 @@ def _watched(paths: Paths) -> None:
     own = resources.own_collections(paths)
     try:
         folder = watched_folder()
-        found = proposals(folder, own) if folder else ()
+        proposed = proposals(folder, own) if folder else ()
+        hidden = dismissed(paths.watched_dismissed) if proposed else frozenset()
     except RagqaError as error:
         st.html(notice_html(str(error), "mixed"))
         return
-    if not found:
+    if not proposed:
         return
+    found = [one for one in proposed if one.digest not in hidden]
     titles = resources.corpus_titles([one.name for one in own], paths)
     st.subheader("From the watched folder", anchor=False)
-    st.caption("Files that the library does not hold. What you add is shown before anything is indexed.")
+    if found:
+        st.caption("Files that the library does not hold. What you add is shown before anything is indexed.")
     if own and not all(one.corpus for one in found):
         names = {"": "a new corpus", **titles}
         st.selectbox("Corpus for new documents", list(names), format_func=names.__getitem__, key=TARGET)
@@ -125,8 +128,25 @@ def _watched(paths: Paths) -> None:
                 what = f"new version of {one.document_id} in {titles[one.corpus]}" if one.corpus else one.words
                 st.caption(plain_markdown(f"{size_words(one.size)} · {what}"))
             st.button("Add", key=f"take_{place}", on_click=_take_over, args=(one, paths))
+            st.button("Not now", key=f"not_now_{place}", on_click=_dismiss, args=(one, paths, True))
     if len(found) > SHOWN_PROPOSALS:
         st.caption(f"and {len(found) - SHOWN_PROPOSALS:,} more files")
+    later = [one for one in proposed if one.digest in hidden]
+    if later:
+        with st.expander(f"Not now: {quantity(len(later), 'file')}"):
+            st.caption("A file is proposed again by itself when it changes.")
+            for place, one in enumerate(later[:SHOWN_PROPOSALS]):
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.text(one.name, width="stretch")
+                    st.button("Propose again", key=f"again_{place}", on_click=_dismiss, args=(one, paths, False))
+
+
+def _dismiss(one: Proposal, paths: Paths, is_dismissed: bool) -> None:
+    try:
+        with access.gate().doing(Act.UPLOAD, one.corpus, folder="watched", files=[one.name], dismissed=is_dismissed):
+            set_dismissed(paths.watched_dismissed, one.digest, is_dismissed=is_dismissed)
+    except RagqaError as error:
+        st.session_state[SAID] = [(str(error), "bad")]
 
 
 def _take_over(one: Proposal, paths: Paths) -> None:

@@ -230,7 +230,7 @@ def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], 
 
     def how(held: Register) -> Register:
         after, taken = merged(held, sheet)
-        lines.extend(taken.words(name))
+        lines.extend(taken.words(name, after.rows))
         return after
 
     said: Notices = st.session_state.setdefault(_SAID, [])

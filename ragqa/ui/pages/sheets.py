@@ -39,7 +39,8 @@ def draw_sheets(
 
     A person who may not change this register can only download. ``said`` is the session key of the page's notices.
     """
-    with st.popover("Excel and CSV"):
+    turn = st.session_state.setdefault(f"{name}_upload", 0)
+    with st.popover("Excel and CSV", key=f"{name}_sheets_{turn}"):  # another key closes it after an import
         for suffix, words in ((".xlsx", "Excel sheet"), (".csv", "CSV")):
             st.download_button(
                 f"{words} of {quantity(n_rows, 'row')}",
@@ -50,7 +51,6 @@ def draw_sheets(
             )
         if not access.gate().may(Act.REGISTER, corpus):
             return
-        turn = st.session_state.setdefault(f"{name}_upload", 0)
         sheet = st.file_uploader(
             "The same sheet, edited", ["xlsx", "csv"], key=f"{name}_in_{turn}", max_upload_size=SHEET_MB
         )
