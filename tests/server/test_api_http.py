@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from ragqa.conversation import Turn
 from ragqa.errors import GenerationError
+from ragqa.pipeline import MAX_TEXT_CHARS
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate, RateLimit
@@ -40,6 +41,13 @@ def finished(client, corpus):
             return found
         time.sleep(0.1)
     raise AssertionError(found)
+
+
+def waited_for(reached):
+    deadline = time.monotonic() + 20
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return reached()
 
 
 def encoded(text):
@@ -145,10 +153,31 @@ def test_an_idempotency_key_is_refused_with_another_body(client, path, body):
     assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (422, True)
 
 
+@pytest.mark.enable_socket
+def test_a_request_that_is_sent_again_while_the_first_one_runs_is_told_to_wait(backend):
+    import httpx2
+
+    held, key = [backend.queue.take() for _ in range(2)], {"Idempotency-Key": "a"}
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/ask", json=ASK, headers=key, timeout=0.5)
+        again = httpx2.post(f"{address}/v1/ask", json=ASK, headers=key)
+        assert (again.status_code, "still running" in again.json()["detail"]) == (503, True)
+        for place in held:
+            place.leave()
+        assert waited_for(lambda: httpx2.post(f"{address}/v1/ask", json=ASK, headers=key).status_code == 200)
+    assert len(backend.records().list()) == 1
+
+
 def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
     first = {"name": "keys.txt", "content": encoded("A firm must keep a register of keys."), "title": "House rules"}
-    made = client.post("/v1/documents", json=first)
+    key = {"Idempotency-Key": "k"}
+    made = client.post("/v1/documents", json=first, headers=key)
     assert made.status_code == 202, made.text
+    again = client.post("/v1/documents", json=first, headers=key)
+    assert (again.status_code, again.json()["corpus"]) == (202, "house-rules"), again.text
+    other = client.post("/v1/documents", json=first | {"content": encoded("Another.")}, headers=key)
+    assert (other.status_code, "Idempotency-Key" in other.json()["detail"]) == (422, True)
     alike = client.post("/v1/documents", json=first)  # while the first of this title is not indexed yet
     assert (alike.status_code, alike.json()["corpus"]) == (202, "house-rules-2"), alike.text
     corpus = made.json()["corpus"]
@@ -200,6 +229,13 @@ def test_search_check_score_obligations_passages_and_rules(client):
     rule = client.get("/v1/rules", params={"corpus": "rulebook", "reference": "3.4 of the Other Rules"}).json()
     assert [one["passage_id"] for one in rule["passages"]] == ["2:3.4"]
     assert client.get("/v1/corpora").json()["corpora"][0]["passages"] == 3
+
+
+def test_a_text_may_be_as_long_as_on_the_page(client):
+    text = "A firm must act at once. " * (MAX_TEXT_CHARS // 25)
+    body = {"text": text, "corpus": "rulebook"}
+    assert client.post("/v1/check", json=body).status_code == 200
+    assert client.post("/v1/check", json=body | {"text": text + "x" * 25}).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -268,10 +304,55 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
         with httpx2.stream("POST", f"{address}/v1/ask", json=body) as answer:
             next(answer.iter_lines())
             assert backend.queue.at_work == 1
-        deadline = time.monotonic() + 10
-        while backend.queue.at_work and time.monotonic() < deadline:
-            time.sleep(0.05)
-    assert backend.queue.at_work == 0
+        assert waited_for(lambda: not backend.queue.at_work)
+
+
+CHAT = {"model": "ragqa:rulebook", "messages": [{"role": "user", "content": "Who must act?"}]}
+ASK = {"question": "Who must act?", "corpus": "rulebook"}
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("ask", ASK),
+        ("ask", ASK | {"stream": True}),
+        ("chat/completions", CHAT),
+        ("chat/completions", CHAT | {"stream": True}),
+        ("search", SEARCH),
+        ("score", SCORE),
+    ],
+)
+def test_a_client_that_goes_while_it_waits_leaves_the_queue(backend, path, body):
+    import httpx2
+
+    held = [backend.queue.take() for _ in range(2)]
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/{path}", json=body, timeout=0.5)
+        assert waited_for(lambda: not backend.queue.waiting)
+        for place in held:
+            place.leave()
+    assert not backend.records().list()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(("headers", "kept"), [({}, 0), ({"Idempotency-Key": "a"}, 1)])
+def test_work_for_a_client_that_went_ends_unless_it_can_ask_for_it_again(tmp_path, monkeypatch, headers, kept):
+    import httpx2
+
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/ask", json=ASK, headers=headers, timeout=1)
+        assert waited_for(lambda: not backend.queue.at_work)
+        stored = [backend.records().load(one.record_id) for one in backend.records().list()]
+        answered = [one for one in stored if one.answer]
+        assert len(answered) == kept
+        if kept:
+            again = httpx2.post(f"{address}/v1/ask", json=ASK, headers=headers, timeout=20).json()
+            assert again["record_id"] == answered[0].record_id
 
 
 def test_the_openapi_document_names_every_address(client):
@@ -288,6 +369,7 @@ def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
             assert f"<code>{method.upper()} /v1{path}</code>" in page.text
     assert "<code>idempotency-key</code>" in page.text
     assert "string, 1 to 8,000 characters, needed" in page.text
+    assert "string, 1 to 30,000 characters, needed" in page.text
     assert "<script" not in page.text
     assert "http" not in page.text
     refusals = [

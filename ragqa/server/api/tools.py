@@ -91,7 +91,7 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         as_of: the day (YYYY-MM-DD) on which rules must be in force.
         """
         asked = service.asked_of(backend, corpus, question, as_of=as_of)
-        return {"results": service.search(backend, asked, max(1, limit))}
+        return {"results": service.search(backend, asked, max(1, limit), from_thread.check_cancelled)}
 
     def ask(question: str, corpus: str, context: Context, as_of: str = "") -> dict[str, Any]:
         """An answer from a corpus: its sentences with citations, verdict and reason, and the passages behind it.
@@ -99,12 +99,12 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         as_of: the day (YYYY-MM-DD) on which rules must be in force.
         """
         asked = service.asked_of(backend, corpus, question, as_of=as_of)
-        return _proof(service.record_of(backend, asked, _telling(context)))
+        return _proof(service.record_of(backend, asked, from_thread.check_cancelled, _telling(context)))
 
     def check_text(text: str, corpus: str, context: Context, question: str = "") -> dict[str, Any]:
         """Whether a text is supported, contradicted or not mentioned by a corpus, sentence by sentence."""
         asked = service.asked_of(backend, corpus, question, text=text)
-        return _proof(service.record_of(backend, asked, _telling(context)))
+        return _proof(service.record_of(backend, asked, from_thread.check_cancelled, _telling(context)))
 
     def read_rule(reference: str, corpus: str) -> dict[str, Any]:
         """A rule by its number, as "3.1.1 of the Outsourcing Rules" or "Article 6(1)(a)", word for word."""
@@ -132,12 +132,11 @@ def _refusing(tool: Callable[_P, dict[str, Any]]) -> Callable[_P, dict[str, Any]
 
 
 def _telling(context: Context) -> Callable[[Event], None]:
-    """A listener that reports progress to the assistant, from a tool's thread, and stops cancelled work."""
+    """A listener that reports progress to the assistant, from a tool's thread."""
     told = 0.0
 
     def hear(event: Event) -> None:
         nonlocal told
-        from_thread.check_cancelled()
         done, words = progress(event)
         if done > told:
             told = done
