@@ -1,4 +1,4 @@
-"""RePASs as a Ragas metric: `await repass.ascore(user_input=…, retrieved_contexts=[…], response=…)`, or in an experiment.
+"""RePASs as a Ragas metric: `await repass.ascore(user_input=…, retrieved_contexts=[…], response=…)`.
 
 Ragas 0.4.3 is imported only beside `langchain-community<0.4.2`, and installs an `openai` older than ragqa's own.
 """
