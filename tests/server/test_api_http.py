@@ -259,6 +259,16 @@ def test_a_refusal_is_a_problem_in_words(client, method, path, body, status):
     assert answer.json()["detail"].startswith(("expected", "The question", "unknown", "no preset", "There is"))
 
 
+def test_a_bug_is_a_problem_without_a_trace(client, backend):
+    def broken():
+        raise ValueError("secret words")
+
+    backend.corpora = broken
+    answer = client.get("/v1/corpora")
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert answer.json()["detail"] == "ragqa failed unexpectedly; its log says more"
+
+
 def test_only_json_is_read(client):
     plain = client.post("/v1/ask", content='{"question": "x"}', headers={"Content-Type": "text/plain"})
     assert plain.status_code == 422

@@ -38,7 +38,7 @@ from ragqa.server.api.bodies import (
     SearchRequest,
 )
 from ragqa.server.api.documents import LibraryBackend
-from ragqa.server.api.replies import done, line, problem, sent, status_of
+from ragqa.server.api.replies import FAILED, done, line, problem, sent, status_of
 from ragqa.server.api.service import Backend, Inquiry, StillWanted
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
@@ -105,6 +105,7 @@ def application(backend: LibraryBackend) -> FastAPI:
     api.add_exception_handler(RagqaError, _refused)
     api.add_exception_handler(RequestValidationError, _malformed)
     api.add_exception_handler(HTTPException, _unknown)
+    api.add_exception_handler(Exception, _failed)
     _add_chat(api, backend)
     _add_questions(api, backend)
     _add_reading(api, backend)
@@ -129,6 +130,10 @@ async def _unknown(_request: Request, error: Exception) -> JSONResponse:
     refusal = problem(status, f"expected an address and a method of /v1/openapi.json ({status})")
     refusal.headers.update(headers or {})  # includes Allow, the allowed methods
     return refusal
+
+
+async def _failed(_request: Request, _error: Exception) -> JSONResponse:
+    return problem(500, FAILED)
 
 
 def _add_chat(api: FastAPI, backend: Backend) -> None:

@@ -32,6 +32,7 @@ from ragqa.server.api.service import StillWanted
 from ragqa.types.events.pipeline import Event
 
 _T = TypeVar("_T")
+FAILED: Final = "ragqa failed unexpectedly; its log says more"
 
 _STATUS: Final[dict[type[RagqaError], int]] = {  # the first class that matches
     AccessError: 403,
@@ -133,7 +134,7 @@ async def sent(
         try:
             while one is not None:
                 if isinstance(one, Exception):
-                    words = str(one) if isinstance(one, RagqaError) else "ragqa failed unexpectedly; see its log"
+                    words = str(one) if isinstance(one, RagqaError) else FAILED
                     yield line({"error": {"message": words, "code": status_of(one)}}, "error")
                 else:
                     yield one
