@@ -2,6 +2,9 @@
 
 import base64
 import json
+import re
+import shutil
+import subprocess
 import time
 from contextlib import contextmanager
 
@@ -20,6 +23,7 @@ from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
 from tests.support.programs import SlowGenerator, ToyBackend, asgi, served
+from tests.support.server import ROOT
 
 
 @pytest.fixture
@@ -84,6 +88,26 @@ def test_the_openai_client_lists_asks_streams_and_is_refused(backend):
         assert chunks[-1].choices[0].finish_reason == "stop"
         with pytest.raises(UnprocessableEntityError, match="expected a model of ragqa:rulebook"):
             client.chat.completions.create(**ask | {"model": "gpt-4o"})
+
+
+@pytest.mark.enable_socket
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_the_calls_by_curl_in_the_readme_are_answered(backend):
+    text = (ROOT / "ragqa" / "server" / "api" / "README.md").read_text(encoding="utf-8")
+    calls = re.findall(r"(?m)^curl (?:.*\\\n)*.*$", text)
+    with served(asgi(backend)) as address:
+        asked, streamed = (
+            subprocess.run(
+                ["bash", "-c", call.replace("http://localhost:8501", address)],
+                capture_output=True,
+                check=True,
+                text=True,
+            ).stdout
+            for call in calls
+        )
+    assert json.loads(asked)["record_id"]
+    assert events_in(streamed)[-1][1]["ragqa"]["record_id"]
+    assert streamed.endswith("data: [DONE]\n\n")
 
 
 def test_a_chat_is_a_thread(client, backend):
