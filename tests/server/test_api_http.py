@@ -68,7 +68,7 @@ def events_in(text):
 
 @pytest.mark.enable_socket
 def test_the_openai_client_lists_asks_streams_and_is_refused(backend):
-    from openai import OpenAI, UnprocessableEntityError
+    from openai import NotFoundError, OpenAI, UnprocessableEntityError
 
     with served(asgi(backend)) as address:
         client = OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
@@ -82,6 +82,12 @@ def test_the_openai_client_lists_asks_streams_and_is_refused(backend):
         proof = whole.model_extra["ragqa"]
         assert [one["verdict"]["verdict"] for one in proof["sentences"]] == ["supported", "unsupported"]
         assert proof["passages"][0]["passage_id"] == "1:1.1"
+        assert client.models.retrieve("ragqa:rulebook").id == "ragqa:rulebook"
+        with pytest.raises(NotFoundError, match="expected a model of ragqa:rulebook, found 'gpt-4o'"):
+            client.models.retrieve("gpt-4o")
+        counted = list(client.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}))
+        assert (counted[-1].choices, counted[-1].usage.total_tokens) == ([], whole.usage.total_tokens)
+        assert counted[-2].model_extra["ragqa"]["sentences"]
         chunks = list(client.chat.completions.create(**ask, stream=True))
         streamed = "".join(chunk.choices[0].delta.content for chunk in chunks)
         assert streamed.split() == text.split()
@@ -474,6 +480,27 @@ def test_without_a_valid_key_nothing_is_answered(guarded, header, path):
     answer = client.request("GET" if "ask" not in path and "search" not in path else "POST", path, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.enable_socket
+def test_the_openai_client_is_refused_with_a_wrong_key_and_ends_a_stream_with_the_right_one(tmp_path, monkeypatch):
+    from openai import AuthenticationError, OpenAI
+
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    backend, store = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER)), KeyStore(tmp_path)
+    _, secret = store.make("ann", Role.ANALYST)
+
+    def gate_of(headers):
+        return Gate(store.person(headers.get("authorization", "").removeprefix("Bearer ")))
+
+    with served(asgi(backend, gate_of)) as address:
+        with pytest.raises(AuthenticationError, match="valid key of `ragqa keys make`"):
+            OpenAI(base_url=f"{address}/v1", api_key="ragqa_guess", max_retries=0).models.list()
+        client = OpenAI(base_url=f"{address}/v1", api_key=secret, max_retries=0)
+        with client.chat.completions.create(**CHAT, stream=True) as stream:
+            assert next(iter(stream)).choices[0].delta.content
+            assert backend.queue.at_work == 1
+        assert waited_for(lambda: not backend.queue.at_work)
 
 
 def test_the_log_says_whose_key_asked(guarded, tmp_path):

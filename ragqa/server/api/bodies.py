@@ -86,9 +86,16 @@ class ChatMessage(BaseModel):
         return self.content or ""
 
 
+class StreamOptions(BaseModel):
+    """With ``include_usage`` the last chunk of a stream has the tokens."""
+
+    include_usage: StrictBool = False
+
+
 class ChatRequest(BaseModel):
     """A request in OpenAI's form; other fields (temperature, tools, …) are ignored."""
 
     model: Annotated[str, Field(max_length=200)]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
     stream: StrictBool | None = False
+    stream_options: StreamOptions | None = None

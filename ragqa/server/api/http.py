@@ -142,6 +142,11 @@ def _add_chat(api: FastAPI, backend: Backend) -> None:
         """The corpora, in the form of OpenAI's list of models."""
         return chat.models(list(service.corpora(backend)))
 
+    @api.get("/models/{model}")
+    def model(model: str) -> dict[str, Any]:
+        """One of these corpora."""
+        return chat.model(model, list(service.corpora(backend)))
+
     @api.post("/chat/completions", responses=_STREAMED)
     async def completions(body: ChatRequest, request: Request) -> Any:  # noqa: ANN401
         """Answers a question to a corpus in OpenAI's form; earlier messages are the history of a follow-up."""
@@ -150,7 +155,7 @@ def _add_chat(api: FastAPI, backend: Backend) -> None:
         asked = await run_in_threadpool(service.asked_of, backend, corpus, question, thread=thread)
         events = partial(service.events, backend, asked)
         if body.stream:
-            return await sent(request, events, partial(_chat_lines, body.model, asked))
+            return await sent(request, events, partial(_chat_lines, body, asked))
         begun = View(asked.question, asked.config)
         view = await done(request, lambda still_wanted: _followed(events(still_wanted), begun))
         return chat.completion(body.model, view, _text(view) + chat.ending(view))
@@ -331,14 +336,16 @@ def _text(view: View) -> str:
     return (view.answer.raw or view.answer.text) if view.answer else ""
 
 
-def _chat_lines(model: str, asked: Inquiry, events: Iterator[Event]) -> Iterator[str]:
+def _chat_lines(body: ChatRequest, asked: Inquiry, events: Iterator[Event]) -> Iterator[str]:
     view, written = View(asked.question, asked.config), ""
     for event in events:
         view = advance(view, event)
         if isinstance(event, Token):
             written += event.text
-            yield line(chat.chunk(model, view, event.text))
+            yield line(chat.chunk(body.model, view, event.text))
     whole = _text(view)
     rest = whole[len(written) :] if whole.startswith(written) else ""
-    yield line(chat.chunk(model, view, rest + chat.ending(view), last=True))
+    yield line(chat.chunk(body.model, view, rest + chat.ending(view), last=True))
+    if body.stream_options and body.stream_options.include_usage:
+        yield line(chat.usage_chunk(body.model, view))
     yield "data: [DONE]\n\n"
