@@ -74,6 +74,11 @@ def test_every_tool_answers_and_two_at_once(backend):
         ("supported", ["1:1.1"]),
         ("unsupported", ["1:1.2"]),
     ]
+    assert [one["rules"] for one in asked["sentences"]] == [["General Rules 1.1"], ["General Rules 1.2"]]
+    assert (asked["corpus"], {one["version"] for one in (asked, checked, searched, rule, duties)}) == (
+        "rulebook",
+        {corpora["corpora"][0]["built_at"]},
+    )
     assert checked["sentences"][0]["verdict"] == "supported"
     assert rule["passages"][0]["number"] == "3.4"
     assert [one["text"] for one in duties["obligations"]] == ["A firm must act at once."]
