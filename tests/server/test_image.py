@@ -88,8 +88,7 @@ def test_the_steps_run_in_a_bare_debian_and_what_they_make_serves_from_a_root_th
     copied = ["xargs", "-0", "cp", "--no-dereference", "--parents", "--target-directory", tree / "src"]
     (tree / "src").mkdir()
     subprocess.run(copied, cwd=ROOT, input=listed, check=True)
-    for own in Path("/usr/local/share/ca-certificates").glob("*.crt"):
-        shutil.copy(own, tree / "usr/local/share/ca-certificates")
+    shutil.copytree("/usr/local/share/ca-certificates", tree / "usr/local/share/ca-certificates", dirs_exist_ok=True)
     wheels = os.environ.get("PIP_FIND_LINKS") or str(tmp_path / "wheels")  # torch's build for processors
     for folder in (Path(wheels), tree / wheels.lstrip("/")):
         folder.mkdir(parents=True, exist_ok=True)
