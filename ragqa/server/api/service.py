@@ -124,7 +124,7 @@ def events(backend: Backend, asked: Inquiry, still_wanted: StillWanted = _always
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
     with (
         _turn(backend, act, asked.config.index, still_wanted=still_wanted, **backend.gate().asked(text)),
-        closing(backend.pipeline(asked.config).run(question)) as some,
+        closing(backend.pipeline(asked.config).run(question)) as some,  # type: ignore[type-var]
     ):
         for event in some:
             still_wanted()
