@@ -51,7 +51,7 @@ HOMES = {
     "fastapi": {"server"},
     "mcp": {"server"},
     "opentelemetry": {"records"},
-    **{library: {"evaluation"} for library in ("deepeval", "phoenix", "inspect_ai")},
+    **{library: {"evaluation"} for library in ("deepeval", "phoenix", "inspect_ai", "ragas")},
     **{library: {"server"} for library in ("langchain_core", "llama_index")},
     "altair": {"ui"},
     "pandas": {"ui"},

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -21,6 +22,7 @@ from typer.main import get_group
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
 from ragqa.settings.environment import check_numbers
+from ragqa.settings.paths import Paths, keep_private
 
 __all__ = ["COMMANDS", "app", "load_command", "main"]
 
@@ -101,12 +103,14 @@ def _bounded(command: Any) -> Any:  # noqa: ANN401
 
 
 def _within_bounds(callback: Any, flags: Mapping[str, str], /, **given: Any) -> Any:  # noqa: ANN401
-    """Calls the command. Raises ConfigError for a number beyond `LARGEST`, or nan."""
+    """Calls the command, with a private home. Raises ConfigError for a number beyond `LARGEST`, or nan."""
     for name, value in given.items():
         for one in value if isinstance(value, list | tuple) else [value]:
             if isinstance(one, int | float) and not abs(one) <= LARGEST:  # also refuses nan
                 msg = f"{flags[name]}: expected a number of at most {LARGEST:,}, found {str(one)[:30]}; choose another"
                 raise ConfigError(msg)
+    with suppress(ConfigError):  # a command that stores nothing needs no home
+        keep_private(Paths.from_env().home)
     return callback(**given)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Condition
+from typing import Final
 
 from ragqa.errors import BusyError
 from ragqa.settings.environment import whole_number
+
+_LOOK_SECONDS: Final = 0.5  # between two looks whether a waiting place is still wanted
 
 
 class RunQueue:
@@ -80,14 +83,22 @@ class QueuePlace:
     def __init__(self, turns: RunQueue, line: list[QueuePlace], changed: Condition, who: str) -> None:
         self._turns, self._line, self._changed, self.who = turns, line, changed, who
 
-    def wait(self, tell: Callable[[int], None]) -> bool:
-        """Waits for the turn; False where the place was given up. ``tell`` is called with each new position."""
+    def wait(self, tell: Callable[[int], None], still_wanted: Callable[[], None] = lambda: None) -> bool:
+        """Waits for the turn; False where the place was given up. ``tell`` is called with each new position.
+
+        ``still_wanted`` is called twice a second; an error in it gives the place up and is raised.
+        """
         told = 0
         with self._changed:
             while place := self._turns.place(self):
                 if place != told:
                     tell(told := place)
-                self._changed.wait()
+                try:
+                    still_wanted()
+                except BaseException:
+                    self.leave()
+                    raise
+                self._changed.wait(_LOOK_SECONDS)
         return place == 0
 
     def give_up(self) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import platformdirs
 
+from ragqa.errors import ConfigError
+
 INDEXES = "indexes"
 PROJECT_INDEXES = Path(__file__).resolve().parents[2] / "indexes"
 PACKAGED_INDEXES = Path(__file__).resolve().parents[1] / "index" / "demo"  # the demonstration indexes, in a wheel
@@ -105,3 +107,19 @@ def behind(indexes: Path) -> Path | None:
     if os.environ.get("RAGQA_INDEXES") or indexes != home / INDEXES:
         return None
     return next((folder for folder in (PROJECT_INDEXES, PACKAGED_INDEXES) if folder.is_dir()), None)
+
+
+def keep_private(home: Path, *, new_files: bool = False) -> None:
+    """Creates this folder, and makes it accessible to its owner only, if that is us. Raises ConfigError.
+
+    ``new_files``: likewise all files that this process makes from now on.
+    """
+    if new_files:
+        os.umask(0o077)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.stat().st_uid == os.getuid():
+            home.chmod(0o700)
+    except OSError as error:
+        msg = f"RAGQA_HOME: expected a folder that can be written, found {home} ({error.strerror}); name another one"
+        raise ConfigError(msg) from error

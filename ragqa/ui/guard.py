@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.websockets import WebSocketClose
 
 from ragqa.errors import RagqaError
@@ -99,7 +99,7 @@ class Guard:
             if scope["type"] == "websocket":
                 await WebSocketClose(1008)(scope, receive, send)
             else:
-                await PlainTextResponse(refusal + "\n", status)(scope, receive, with_headers(send))
+                await _refused(scope["path"], status, refusal)(scope, receive, with_headers(send))
             return
         with self._counted(scope):
             await self._app(scope, receive, with_headers(send) if scope["type"] == "http" else send)
@@ -130,6 +130,15 @@ class Guard:
             self._open[address] -= 1
             if not self._open[address]:
                 del self._open[address]
+
+
+def _refused(path: str, status: int, words: str) -> Response:
+    """The refusal in words; a program's, of /v1 or /mcp, is a problem as all its others are."""
+    if path.split("/")[1] not in {"v1", "mcp"}:
+        return PlainTextResponse(words + "\n", status)
+    from ragqa.server.api.replies import problem
+
+    return problem(status, words)
 
 
 def _address(scope: Scope) -> str:

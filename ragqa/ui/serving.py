@@ -6,12 +6,10 @@ See ragqa/server/README.md.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
@@ -22,13 +20,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Mount, Route
 
-from ragqa.errors import ConfigError, RagqaError
+from ragqa.errors import RagqaError
 from ragqa.infra import logs
 from ragqa.infra.metrics import CONTENT_TYPE, METRICS
 from ragqa.server.memory import share_heaps
 from ragqa.settings.config import Config
 from ragqa.settings.environment import check_numbers, whole_number
-from ragqa.settings.paths import Paths
+from ragqa.settings.paths import Paths, keep_private
 from ragqa.ui import access
 from ragqa.ui.guard import Guard, refused_figures
 from ragqa.ui.state import resources
@@ -46,7 +44,7 @@ _looking = Lock()
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """Loads the models when the server starts, so that it can report readiness; lets runs end when it stops."""
     share_heaps()
-    keep_private(Paths.from_env().home)
+    keep_private(Paths.from_env().home, new_files=True)
     logs.set_up()
     check_numbers()
     access.is_guarded()  # an invalid setting stops the server at its start, not each visit
@@ -59,18 +57,6 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     async with tools.running() if tools else nullcontext():
         yield {}
     await run_in_threadpool(finish, turns, float(seconds))
-
-
-def keep_private(home: Path) -> None:
-    """Makes new files of this process, and this folder if we own it, accessible to their owner only."""
-    os.umask(0o077)
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if home.stat().st_uid == os.getuid():
-            home.chmod(0o700)
-    except OSError as error:
-        msg = f"RAGQA_HOME: expected a folder that can be written, found {home} ({error.strerror}); name another one"
-        raise ConfigError(msg) from error
 
 
 def middleware() -> list[Middleware]:

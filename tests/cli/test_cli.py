@@ -537,3 +537,19 @@ def test_odd_arguments_have_their_sentence(tmp_path, arguments, words):
     assert words in said
     assert "unexpectedly" not in said
     assert "Traceback" not in said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_command_keeps_is_its_owners_alone(tmp_path, there):
+    home = tmp_path / "homes" / "home"
+    if there:
+        home.mkdir(parents=True)
+        home.chmod(0o755)
+    env = os.environ | {"RAGQA_HOME": str(home)}
+    before = os.umask(0o022)
+    try:
+        subprocess.run([sys.executable, "-m", "ragqa", "keys", "list"], env=env, check=True)
+    finally:
+        os.umask(before)
+    assert home.stat().st_mode & 0o777 == 0o700

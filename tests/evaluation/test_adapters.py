@@ -56,6 +56,17 @@ def test_phoenix(expected):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_ragas(expected):
+    installed("ragas")
+    from ragqa.evaluation.adapters.ragas import repass
+
+    given = {"user_input": QUESTION, "retrieved_contexts": PASSAGES, "response": ANSWER}
+    found = asyncio.run(repass.ascore(**given))
+    assert (found.value, repass.score(**given).value, repass.batch_score([given])[0].value) == (expected,) * 3
+    assert found.reason
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_inspect_ai(expected):
     installed("inspect_ai")
     from inspect_ai.scorer import Target

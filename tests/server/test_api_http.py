@@ -2,6 +2,9 @@
 
 import base64
 import json
+import re
+import shutil
+import subprocess
 import time
 from contextlib import contextmanager
 
@@ -10,6 +13,7 @@ from starlette.testclient import TestClient
 
 from ragqa.conversation import Turn
 from ragqa.errors import GenerationError
+from ragqa.pipeline import MAX_TEXT_CHARS
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate, RateLimit
@@ -19,6 +23,7 @@ from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
 from tests.support.programs import SlowGenerator, ToyBackend, asgi, served
+from tests.support.server import ROOT
 
 
 @pytest.fixture
@@ -42,6 +47,13 @@ def finished(client, corpus):
     raise AssertionError(found)
 
 
+def waited_for(reached):
+    deadline = time.monotonic() + 20
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return reached()
+
+
 def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
@@ -56,7 +68,7 @@ def events_in(text):
 
 @pytest.mark.enable_socket
 def test_the_openai_client_lists_asks_streams_and_is_refused(backend):
-    from openai import OpenAI, UnprocessableEntityError
+    from openai import NotFoundError, OpenAI, UnprocessableEntityError
 
     with served(asgi(backend)) as address:
         client = OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
@@ -70,12 +82,38 @@ def test_the_openai_client_lists_asks_streams_and_is_refused(backend):
         proof = whole.model_extra["ragqa"]
         assert [one["verdict"]["verdict"] for one in proof["sentences"]] == ["supported", "unsupported"]
         assert proof["passages"][0]["passage_id"] == "1:1.1"
+        assert client.models.retrieve("ragqa:rulebook").id == "ragqa:rulebook"
+        with pytest.raises(NotFoundError, match="expected a model of ragqa:rulebook, found 'gpt-4o'"):
+            client.models.retrieve("gpt-4o")
+        counted = list(client.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}))
+        assert (counted[-1].choices, counted[-1].usage.total_tokens) == ([], whole.usage.total_tokens)
+        assert counted[-2].model_extra["ragqa"]["sentences"]
         chunks = list(client.chat.completions.create(**ask, stream=True))
         streamed = "".join(chunk.choices[0].delta.content for chunk in chunks)
         assert streamed.split() == text.split()
         assert chunks[-1].choices[0].finish_reason == "stop"
         with pytest.raises(UnprocessableEntityError, match="expected a model of ragqa:rulebook"):
             client.chat.completions.create(**ask | {"model": "gpt-4o"})
+
+
+@pytest.mark.enable_socket
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_the_calls_by_curl_in_the_readme_are_answered(backend):
+    text = (ROOT / "ragqa" / "server" / "api" / "README.md").read_text(encoding="utf-8")
+    calls = re.findall(r"(?m)^curl (?:.*\\\n)*.*$", text)
+    with served(asgi(backend)) as address:
+        asked, streamed = (
+            subprocess.run(
+                ["bash", "-c", call.replace("http://localhost:8501", address)],
+                capture_output=True,
+                check=True,
+                text=True,
+            ).stdout
+            for call in calls
+        )
+    assert json.loads(asked)["record_id"]
+    assert events_in(streamed)[-1][1]["ragqa"]["record_id"]
+    assert streamed.endswith("data: [DONE]\n\n")
 
 
 def test_a_chat_is_a_thread(client, backend):
@@ -145,10 +183,31 @@ def test_an_idempotency_key_is_refused_with_another_body(client, path, body):
     assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (422, True)
 
 
+@pytest.mark.enable_socket
+def test_a_request_that_is_sent_again_while_the_first_one_runs_is_told_to_wait(backend):
+    import httpx2
+
+    held, key = [backend.queue.take() for _ in range(2)], {"Idempotency-Key": "a"}
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/ask", json=ASK, headers=key, timeout=0.5)
+        again = httpx2.post(f"{address}/v1/ask", json=ASK, headers=key)
+        assert (again.status_code, "still running" in again.json()["detail"]) == (503, True)
+        for place in held:
+            place.leave()
+        assert waited_for(lambda: httpx2.post(f"{address}/v1/ask", json=ASK, headers=key).status_code == 200)
+    assert len(backend.records().list()) == 1
+
+
 def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
     first = {"name": "keys.txt", "content": encoded("A firm must keep a register of keys."), "title": "House rules"}
-    made = client.post("/v1/documents", json=first)
+    key = {"Idempotency-Key": "k"}
+    made = client.post("/v1/documents", json=first, headers=key)
     assert made.status_code == 202, made.text
+    again = client.post("/v1/documents", json=first, headers=key)
+    assert (again.status_code, again.json()["corpus"]) == (202, "house-rules"), again.text
+    other = client.post("/v1/documents", json=first | {"content": encoded("Another.")}, headers=key)
+    assert (other.status_code, "Idempotency-Key" in other.json()["detail"]) == (422, True)
     alike = client.post("/v1/documents", json=first)  # while the first of this title is not indexed yet
     assert (alike.status_code, alike.json()["corpus"]) == (202, "house-rules-2"), alike.text
     corpus = made.json()["corpus"]
@@ -202,6 +261,13 @@ def test_search_check_score_obligations_passages_and_rules(client):
     assert client.get("/v1/corpora").json()["corpora"][0]["passages"] == 3
 
 
+def test_a_text_may_be_as_long_as_on_the_page(client):
+    text = "A firm must act at once. " * (MAX_TEXT_CHARS // 25)
+    body = {"text": text, "corpus": "rulebook"}
+    assert client.post("/v1/check", json=body).status_code == 200
+    assert client.post("/v1/check", json=body | {"text": text + "x" * 25}).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [
@@ -221,6 +287,16 @@ def test_a_refusal_is_a_problem_in_words(client, method, path, body, status):
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"].startswith(("expected", "The question", "unknown", "no preset", "There is"))
+
+
+def test_a_bug_is_a_problem_without_a_trace(client, backend):
+    def broken():
+        raise ValueError("secret words")
+
+    backend.corpora = broken
+    answer = client.get("/v1/corpora")
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert answer.json()["detail"] == "ragqa failed unexpectedly; its log says more"
 
 
 def test_only_json_is_read(client):
@@ -268,10 +344,55 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
         with httpx2.stream("POST", f"{address}/v1/ask", json=body) as answer:
             next(answer.iter_lines())
             assert backend.queue.at_work == 1
-        deadline = time.monotonic() + 10
-        while backend.queue.at_work and time.monotonic() < deadline:
-            time.sleep(0.05)
-    assert backend.queue.at_work == 0
+        assert waited_for(lambda: not backend.queue.at_work)
+
+
+CHAT = {"model": "ragqa:rulebook", "messages": [{"role": "user", "content": "Who must act?"}]}
+ASK = {"question": "Who must act?", "corpus": "rulebook"}
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("ask", ASK),
+        ("ask", ASK | {"stream": True}),
+        ("chat/completions", CHAT),
+        ("chat/completions", CHAT | {"stream": True}),
+        ("search", SEARCH),
+        ("score", SCORE),
+    ],
+)
+def test_a_client_that_goes_while_it_waits_leaves_the_queue(backend, path, body):
+    import httpx2
+
+    held = [backend.queue.take() for _ in range(2)]
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/{path}", json=body, timeout=0.5)
+        assert waited_for(lambda: not backend.queue.waiting)
+        for place in held:
+            place.leave()
+    assert not backend.records().list()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(("headers", "kept"), [({}, 0), ({"Idempotency-Key": "a"}, 1)])
+def test_work_for_a_client_that_went_ends_unless_it_can_ask_for_it_again(tmp_path, monkeypatch, headers, kept):
+    import httpx2
+
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/ask", json=ASK, headers=headers, timeout=1)
+        assert waited_for(lambda: not backend.queue.at_work)
+        stored = [backend.records().load(one.record_id) for one in backend.records().list()]
+        answered = [one for one in stored if one.answer]
+        assert len(answered) == kept
+        if kept:
+            again = httpx2.post(f"{address}/v1/ask", json=ASK, headers=headers, timeout=20).json()
+            assert again["record_id"] == answered[0].record_id
 
 
 def test_the_openapi_document_names_every_address(client):
@@ -288,6 +409,7 @@ def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
             assert f"<code>{method.upper()} /v1{path}</code>" in page.text
     assert "<code>idempotency-key</code>" in page.text
     assert "string, 1 to 8,000 characters, needed" in page.text
+    assert "string, 1 to 30,000 characters, needed" in page.text
     assert "<script" not in page.text
     assert "http" not in page.text
     refusals = [
@@ -358,6 +480,27 @@ def test_without_a_valid_key_nothing_is_answered(guarded, header, path):
     answer = client.request("GET" if "ask" not in path and "search" not in path else "POST", path, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.enable_socket
+def test_the_openai_client_is_refused_with_a_wrong_key_and_ends_a_stream_with_the_right_one(tmp_path, monkeypatch):
+    from openai import AuthenticationError, OpenAI
+
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    backend, store = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER)), KeyStore(tmp_path)
+    _, secret = store.make("ann", Role.ANALYST)
+
+    def gate_of(headers):
+        return Gate(store.person(headers.get("authorization", "").removeprefix("Bearer ")))
+
+    with served(asgi(backend, gate_of)) as address:
+        with pytest.raises(AuthenticationError, match="valid key of `ragqa keys make`"):
+            OpenAI(base_url=f"{address}/v1", api_key="ragqa_guess", max_retries=0).models.list()
+        client = OpenAI(base_url=f"{address}/v1", api_key=secret, max_retries=0)
+        with client.chat.completions.create(**CHAT, stream=True) as stream:
+            assert next(iter(stream)).choices[0].delta.content
+            assert backend.queue.at_work == 1
+        assert waited_for(lambda: not backend.queue.at_work)
 
 
 def test_the_log_says_whose_key_asked(guarded, tmp_path):

@@ -74,6 +74,11 @@ def test_every_tool_answers_and_two_at_once(backend):
         ("supported", ["1:1.1"]),
         ("unsupported", ["1:1.2"]),
     ]
+    assert [one["rules"] for one in asked["sentences"]] == [["General Rules 1.1"], ["General Rules 1.2"]]
+    assert (asked["corpus"], {one["version"] for one in (asked, checked, searched, rule, duties)}) == (
+        "rulebook",
+        {corpora["corpora"][0]["built_at"]},
+    )
     assert checked["sentences"][0]["verdict"] == "supported"
     assert rule["passages"][0]["number"] == "3.4"
     assert [one["text"] for one in duties["obligations"]] == ["A firm must act at once."]
@@ -216,3 +221,31 @@ def test_long_work_tells_how_far_it_is_and_is_cancelled(tmp_path, monkeypatch, h
     assert stages.count("passages found") == stages.count("answer written") == stages.count("scored") == 2
     assert "2 of 2 sentences judged" in stages
     assert all(0 < done <= total for done, total, _ in heard)
+
+
+@pytest.mark.long
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("tool", ["ask", "search", "check_text"])
+def test_a_cancelled_call_that_waits_for_its_turn_leaves_the_queue(backend, tool):
+    arguments = {"ask": ASK, "search": ASK, "check_text": CHECK}[tool]
+    held = [backend.queue.take() for _ in range(2)]
+
+    async def run(address):
+        async with called_over_http(address) as client:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(client.call_tool, tool, arguments)
+                    while not backend.queue.waiting:
+                        await anyio.sleep(0.02)
+                    scope.cancel()
+            with anyio.move_on_after(20):
+                while backend.queue.waiting:
+                    await anyio.sleep(0.02)
+            return backend.queue.waiting
+
+    with over_http(backend) as address:
+        waiting = asyncio.run(run(address))
+        for place in held:
+            place.leave()
+    assert waiting == 0
+    assert not backend.records().list()

@@ -3,13 +3,31 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import time
 import tomllib
+import urllib.error
+import urllib.request
+from pathlib import Path
 
 import pytest
 
-from tests.support.server import ROOT
+from tests.support.server import ROOT, free_port
+
+_BUILT = """
+set -e
+mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount --bind -o ro "$2" "$1$2"
+exec chroot "$1" /src/.ci/image
+"""
+_SERVED = """
+set -e
+mount --bind "$1" "$1"; mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount -t tmpfs tmpfs "$1/tmp"
+mount --bind "$1/var/lib/ragqa" "$1/var/lib/ragqa"; mount -o remount,ro,bind "$1"
+exec chroot --userspec=10001:10001 "$1" env --chdir=/opt/ragqa HOME=/var/lib/ragqa RAGQA_HOME=/var/lib/ragqa \\
+  RAGQA_ACCESS=on PYTHONDONTWRITEBYTECODE=1 sh -c "touch x || .venv/bin/streamlit run app.py --server.port $2"
+"""
 
 
 def test_every_step_is_said_and_names_files_that_there_are():
@@ -57,3 +75,41 @@ def test_the_container_runs_as_nobody_in_particular_and_may_write_one_volume():
     for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", "memory: 6g", "service_healthy"):
         assert line in composed
     assert "secrets.toml" in (ROOT / ".dockerignore").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.enable_socket
+@pytest.mark.timeout(3_600)
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("mmdebstrap"), reason="as root, with mmdebstrap")
+def test_the_steps_run_in_a_bare_debian_and_what_they_make_serves_from_a_root_that_is_read_only(tmp_path):
+    tree, port = tmp_path / "tree", free_port()
+    subprocess.run(["mmdebstrap", "--variant=minbase", "--quiet", "bookworm", tree], check=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    copied = ["xargs", "-0", "cp", "--no-dereference", "--parents", "--target-directory", tree / "src"]
+    (tree / "src").mkdir()
+    subprocess.run(copied, cwd=ROOT, input=listed, check=True)
+    shutil.copytree("/usr/local/share/ca-certificates", tree / "usr/local/share/ca-certificates", dirs_exist_ok=True)
+    wheels = os.environ.get("PIP_FIND_LINKS") or str(tmp_path / "wheels")  # torch's build for processors
+    for folder in (Path(wheels), tree / wheels.lstrip("/")):
+        folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["unshare", "--mount", "bash", "-c", _BUILT, "built", tree, wheels], check=True)
+    served = subprocess.Popen(["unshare", "--mount", "bash", "-c", _SERVED, "served", tree, str(port)])
+    try:
+        for path in ("/healthz", "/readyz"):
+            until = time.monotonic() + 300
+            while not answers(f"http://localhost:{port}{path}"):
+                assert time.monotonic() < until
+                time.sleep(1)
+        assert not (tree / "opt/ragqa/x").exists()
+        assert (tree / "var/lib/ragqa/precision.json").stat().st_uid == 10001
+    finally:
+        served.terminate()
+        served.wait(60)
+
+
+def answers(address):
+    try:
+        with urllib.request.urlopen(address, timeout=10) as reply:
+            return reply.status == 200
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False

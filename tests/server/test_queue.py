@@ -110,3 +110,18 @@ def test_who_is_nobody_in_particular_waits_in_order_and_fills_the_line():
     assert [turns.place(turns.take()) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(BusyError, match="run queue is full"):
         turns.take()
+
+
+def test_who_does_not_want_its_turn_any_more_leaves_the_line():
+    turns = RunQueue(1, 5)
+    turns.take()
+    waiting, asked = turns.take(), []
+
+    def still_wanted():
+        asked.append(turns.place(waiting))
+        if len(asked) == 2:
+            raise BusyError("gone")
+
+    with pytest.raises(BusyError, match="gone"):
+        waiting.wait(lambda _: None, still_wanted)
+    assert (asked, turns.waiting) == ([1, 1], 0)

@@ -147,6 +147,18 @@ def test_streamlits_own_figures_are_told_as_ragqas(site, monkeypatch):
     assert site.get("/_stcore/metrics", headers={"Authorization": "Bearer right"}).text == "figures"
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/v1", "/mcp"])
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.example"}, {"X-Forwarded-For": "10.0.0.1"}, {"Origin": "http://evil.example"}]
+)
+def test_a_program_is_refused_by_a_problem_in_words(site, path, headers):
+    found = site.post(path, headers=headers)
+    assert (found.status_code, found.headers["content-type"]) == (403, "application/problem+json")
+    assert found.json()["detail"].startswith("expected a request")
+    assert found.headers["x-content-type-options"] == "nosniff"
+    assert site.post("/v1x", headers=headers).headers["content-type"].startswith("text/plain")
+
+
 def test_a_server_whose_policy_is_missing_is_not_ready(site, monkeypatch, tmp_path):
     monkeypatch.setenv("RAGQA_ACCESS", "on")
     monkeypatch.setenv("RAGQA_ACCESS_FILE", str(tmp_path / "none.toml"))

@@ -129,7 +129,7 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path):
     before = os.umask(0o022)
     try:
         (tmp_path / "home").mkdir(mode=0o755)
-        serving.keep_private(tmp_path / "home")
+        serving.keep_private(tmp_path / "home", new_files=True)
         (tmp_path / "home" / "file").touch()
         assert [path.stat().st_mode & 0o077 for path in (tmp_path / "home", tmp_path / "home" / "file")] == [0, 0]
     finally:
@@ -139,7 +139,7 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path):
 def test_who_waits_for_a_turn_keeps_nobody_else_from_an_answer(monkeypatch):
     monkeypatch.setattr(serving, "_begin", lambda: None)
     monkeypatch.setattr(serving, "_tools", lambda: None)
-    monkeypatch.setattr(serving, "keep_private", lambda home: None)
+    monkeypatch.setattr(serving, "keep_private", lambda home, new_files: None)
     their_turn = threading.Event()
 
     async def run():

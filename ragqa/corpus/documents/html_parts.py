@@ -25,7 +25,9 @@ _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # 
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
-_STYLED: Final = re.compile(r"list-style(?:-type)?\s*:[^;]*?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE)
+_STYLED: Final = re.compile(
+    r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
+)
 LONGEST_NAME: Final = 80
 _LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
 

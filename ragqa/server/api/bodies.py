@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, StrictBool
 
+from ragqa.pipeline import MAX_QUESTION_CHARS, MAX_TEXT_CHARS
 from ragqa.server.api import service
 
 
 class SearchRequest(BaseModel):
     """A question to a corpus, for its passages alone."""
 
-    question: Annotated[str, Field(min_length=1, max_length=8_000)]
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
     as_of: Annotated[str, Field(max_length=40)] = ""  # YYYY-MM-DD
@@ -23,7 +24,7 @@ class SearchRequest(BaseModel):
 class AskRequest(BaseModel):
     """A question to a corpus; with ``stream`` the pipeline's events come as server-sent events."""
 
-    question: Annotated[str, Field(min_length=1, max_length=8_000)]
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
     as_of: Annotated[str, Field(max_length=40)] = ""  # YYYY-MM-DD
@@ -33,8 +34,8 @@ class AskRequest(BaseModel):
 class CheckRequest(BaseModel):
     """A text written elsewhere, with the question it answers or without."""
 
-    text: Annotated[str, Field(min_length=1, max_length=8_000)]
-    question: Annotated[str, Field(max_length=8_000)] = ""
+    text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS)]
+    question: Annotated[str, Field(max_length=MAX_QUESTION_CHARS)] = ""
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
     as_of: Annotated[str, Field(max_length=40)] = ""  # YYYY-MM-DD
@@ -85,9 +86,16 @@ class ChatMessage(BaseModel):
         return self.content or ""
 
 
+class StreamOptions(BaseModel):
+    """With ``include_usage`` the last chunk of a stream has the tokens."""
+
+    include_usage: StrictBool = False
+
+
 class ChatRequest(BaseModel):
     """A request in OpenAI's form; other fields (temperature, tools, …) are ignored."""
 
     model: Annotated[str, Field(max_length=200)]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
     stream: StrictBool | None = False
+    stream_options: StreamOptions | None = None

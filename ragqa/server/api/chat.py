@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from ragqa.conversation import Turn
-from ragqa.errors import QuestionError
+from ragqa.errors import CorpusError, QuestionError
 from ragqa.records.view import View
 from ragqa.server.api.service import passage_row
 from ragqa.types.scores import Verdict
@@ -112,6 +112,11 @@ def chunk(model: str, view: View, text: str, *, last: bool = False) -> dict[str,
     )
 
 
+def usage_chunk(model: str, view: View) -> dict[str, Any]:
+    """The chunk after the last one, with the tokens that the answer took."""
+    return _frame(model, view, "chat.completion.chunk") | {"choices": [], "usage": _usage(view)}
+
+
 def _frame(model: str, view: View, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{view.record_id or 'ragqa'}", "object": kind, "created": int(time.time()), "model": model}
 
@@ -124,10 +129,17 @@ def _usage(view: View) -> dict[str, int]:
 
 def models(corpora: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The list that `GET /v1/models` gives."""
-    return {
-        "object": "list",
-        "data": [
-            {"id": PREFIX + one["name"], "object": "model", "created": 0, "owned_by": "ragqa", "title": one["title"]}
-            for one in corpora
-        ],
-    }
+    return {"object": "list", "data": [_model(one) for one in corpora]}
+
+
+def model(name: str, corpora: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One entry of `models`. Raises CorpusError."""
+    known = {PREFIX + one["name"]: one for one in corpora}
+    if name not in known:
+        raise CorpusError(f"expected a model of {', '.join(known) or 'none'}, found {name[:60]!r}")
+    return _model(known[name])
+
+
+def _model(corpus: dict[str, Any]) -> dict[str, Any]:
+    entry = {"id": PREFIX + corpus["name"], "object": "model", "created": 0, "owned_by": "ragqa"}
+    return entry | {"title": corpus["title"]}

@@ -51,11 +51,11 @@ def listed(backend: LibraryBackend, corpus: str) -> dict[str, Any]:
     }
 
 
-def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: bytes) -> dict[str, Any]:
-    """Adds a file to a corpus, as a new version of a document with its name, and starts indexing; see `listed`.
+def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: bytes) -> tuple[str, list[str]]:
+    """Adds a file to a corpus, as a new version of a document with its name, and starts indexing.
 
-    Without ``corpus`` a new one with this ``title`` is made. Raises AccessError, CorpusError, and ConfigError while a
-    job of the corpus is running.
+    Without ``corpus`` a new one with this ``title`` is made. Returns the corpus and what was left out, in words. Raises
+    AccessError, CorpusError, and ConfigError while a job of the corpus is running.
     """
     paths, gate = Paths.from_env(), backend.gate()
     made = corpus or new_name(title or name.rpartition(".")[0], paths.indexes, paths.library)
@@ -67,22 +67,23 @@ def added(backend: LibraryBackend, corpus: str, title: str, name: str, content: 
             if not corpus:
                 delete(collection, paths.indexes)
             raise CorpusError("; ".join(refused))
-    return _indexed(backend, collection) | {"left_out": refused}
+    _index(backend, collection)
+    return collection.name, refused
 
 
 def removed(backend: LibraryBackend, corpus: str, document_id: str) -> dict[str, Any]:
-    """Removes a document from a corpus and starts indexing; its file stays in the old versions. Raises as `added`."""
+    """Removes a document and starts indexing; its file stays in the old versions. Gives `listed`; raises as `added`."""
     with backend.gate().doing(Act.DELETION, corpus, document=document_id):
         collection = _collection(corpus)
         collection.set_removed(document_id, removed=True)
-    return _indexed(backend, collection)
+    _index(backend, collection)
+    return listed(backend, corpus)
 
 
-def _indexed(backend: LibraryBackend, collection: Collection) -> dict[str, Any]:
+def _index(backend: LibraryBackend, collection: Collection) -> None:
     library = backend.library()
     with backend.gate().doing(Act.INDEX, collection.name):
         library.jobs.start(collection, "both", library.load_encoder(collection))
-    return listed(backend, collection.name)
 
 
 def _collection(corpus: str) -> Collection:

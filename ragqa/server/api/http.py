@@ -5,36 +5,24 @@ The gate decides what is allowed; `Keyed` finds the person behind a request.
 
 from __future__ import annotations
 
-import contextvars
-import json
-import queue
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import partial
+from hashlib import sha256
+from threading import Lock
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ragqa.errors import (
-    AccessError,
-    BusyError,
-    ConfigError,
-    CorpusError,
-    GenerationError,
-    IndexingError,
-    ModelError,
-    QuestionError,
-    RagqaError,
-    RecordError,
-)
+from ragqa.errors import AccessError, BusyError, QuestionError, RagqaError
 from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.version import __version__
 from ragqa.records.view import View, advance
@@ -50,35 +38,15 @@ from ragqa.server.api.bodies import (
     SearchRequest,
 )
 from ragqa.server.api.documents import LibraryBackend
-from ragqa.server.api.service import Backend, Inquiry
+from ragqa.server.api.replies import FAILED, done, line, problem, sent, status_of
+from ragqa.server.api.service import Backend, Inquiry, StillWanted
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.events.scoring import Scored
 
-_STATUS: Final[dict[type[RagqaError], int]] = {  # the first class that matches
-    AccessError: 403,
-    BusyError: 503,
-    QuestionError: 422,
-    CorpusError: 404,
-    RecordError: 404,
-    IndexingError: 404,
-    ConfigError: 422,
-    GenerationError: 502,
-    ModelError: 503,
-}
+_Key = Annotated[str, Header(max_length=200)]
 _KEPT: Final = 1_000  # idempotency keys that a process remembers
 MOST_BYTES: Final = 64 << 20  # of a request body: a file of 48 MB in base64
-_TITLES: Final = {
-    401: "Access denied",
-    403: "Not allowed",
-    404: "Not found",
-    411: "Length required",
-    413: "Too large",
-    422: "Cannot be done as asked",
-    503: "Busy",
-}
-
-
 _PROBLEM: Final = {"application/problem+json": {"schema": {"type": "object"}}}
 _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     name: {"description": "A refusal in words (RFC 9457)", "content": _PROBLEM} for name in (422, "default")
@@ -129,13 +97,6 @@ def _unbounded(headers: Headers) -> JSONResponse | None:
     return None
 
 
-def problem(status: int, words: str) -> JSONResponse:
-    """An error response by RFC 9457, which also has the field ``error`` that OpenAI's clients read."""
-    body = {"type": "about:blank", "title": _TITLES.get(status, "Failed"), "status": status, "detail": words}
-    error = {"error": {"message": words, "type": body["title"], "code": status}}
-    return JSONResponse(body | error, status, media_type="application/problem+json")
-
-
 def application(backend: LibraryBackend) -> FastAPI:
     """The application below /v1."""
     api = FastAPI(
@@ -144,6 +105,7 @@ def application(backend: LibraryBackend) -> FastAPI:
     api.add_exception_handler(RagqaError, _refused)
     api.add_exception_handler(RequestValidationError, _malformed)
     api.add_exception_handler(HTTPException, _unknown)
+    api.add_exception_handler(Exception, _failed)
     _add_chat(api, backend)
     _add_questions(api, backend)
     _add_reading(api, backend)
@@ -170,57 +132,80 @@ async def _unknown(_request: Request, error: Exception) -> JSONResponse:
     return refusal
 
 
+async def _failed(_request: Request, _error: Exception) -> JSONResponse:
+    return problem(500, FAILED)
+
+
 def _add_chat(api: FastAPI, backend: Backend) -> None:
     @api.get("/models")
     def models() -> dict[str, Any]:
         """The corpora, in the form of OpenAI's list of models."""
         return chat.models(list(service.corpora(backend)))
 
+    @api.get("/models/{model}")
+    def model(model: str) -> dict[str, Any]:
+        """One of these corpora."""
+        return chat.model(model, list(service.corpora(backend)))
+
     @api.post("/chat/completions", responses=_STREAMED)
-    async def completions(body: ChatRequest) -> Any:  # noqa: ANN401
+    async def completions(body: ChatRequest, request: Request) -> Any:  # noqa: ANN401
         """Answers a question to a corpus in OpenAI's form; earlier messages are the history of a follow-up."""
         question, thread = chat.thread_of([(message.role, message.text) for message in body.messages])
         corpus = chat.corpus_of(body.model, await run_in_threadpool(lambda: list(backend.corpora())))
         asked = await run_in_threadpool(service.asked_of, backend, corpus, question, thread=thread)
+        events = partial(service.events, backend, asked)
         if body.stream:
-            return await sent(lambda: service.events(backend, asked), lambda some: _chat_lines(some, body.model, asked))
-        view = await run_in_threadpool(_followed, service.events(backend, asked), View(asked.question, asked.config))
+            return await sent(request, events, partial(_chat_lines, body, asked))
+        begun = View(asked.question, asked.config)
+        view = await done(request, lambda still_wanted: _followed(events(still_wanted), begun))
         return chat.completion(body.model, view, _text(view) + chat.ending(view))
 
 
 def _add_questions(api: FastAPI, backend: Backend) -> None:
-    done = Idempotent()
+    kept = Idempotent()
 
-    async def answered(body: AskRequest | CheckRequest, key: str, text: str = "") -> Any:  # noqa: ANN401 - a record or a stream
+    def record(asked: Inquiry, key: str, body: BaseModel) -> dict[str, Any]:
+        person = backend.gate().person.id
+        record_id = kept.made(person, key, body, lambda: str(service.record_of(backend, asked)["record_id"]))
+        return service.stored(backend, record_id)
+
+    # a record or a stream
+    async def answered(request: Request, body: AskRequest | CheckRequest, key: str, text: str = "") -> Any:  # noqa: ANN401
         asked = await run_in_threadpool(
             service.asked_of, backend, body.corpus, body.question, text=text, preset=body.preset, as_of=body.as_of
         )
         if body.stream:
-            return await sent(lambda: service.events(backend, asked), _event_lines)
-        return await run_in_threadpool(done.record, backend, asked, key, body)
+            return await sent(request, partial(service.events, backend, asked), _event_lines)
+        if key:  # whoever lost the connection asks again with the same key
+            return await run_in_threadpool(record, asked, key, body)
+        return await done(request, partial(service.record_of, backend, asked))
 
     @api.post("/ask", responses=_STREAMED)
-    async def ask(body: AskRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
+    async def ask(body: AskRequest, request: Request, idempotency_key: _Key = "") -> Any:  # noqa: ANN401
         """Answers a question and scores the answer: the record, as `ragqa ask --json` prints it."""
-        return await answered(body, idempotency_key)
+        return await answered(request, body, idempotency_key)
 
     @api.post("/check", responses=_STREAMED)
-    async def check(body: CheckRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
+    async def check(body: CheckRequest, request: Request, idempotency_key: _Key = "") -> Any:  # noqa: ANN401
         """Checks a text against a corpus: the record, as `ragqa check --json` prints it."""
-        return await answered(body, idempotency_key, body.text)
+        return await answered(request, body, idempotency_key, body.text)
 
     @api.post("/score")
-    def score(body: ScoreRequest) -> dict[str, Any]:
+    async def score(body: ScoreRequest, request: Request) -> dict[str, Any]:
         """Scores an answer against the given passages: both definitions of RePASs, and verdicts."""
-        return service.score(backend, body.passages, body.answer)
+        return await done(request, partial(service.score, backend, body.passages, body.answer))
 
 
 def _add_reading(api: FastAPI, backend: Backend) -> None:
     @api.post("/search")
-    def search(body: SearchRequest) -> dict[str, Any]:
+    async def search(body: SearchRequest, request: Request) -> dict[str, Any]:
         """The best passages for a question."""
-        asked = service.asked_of(backend, body.corpus, body.question, preset=body.preset, as_of=body.as_of)
-        return {"corpus": asked.config.index, "results": service.search(backend, asked, body.limit)}
+
+        def found(still_wanted: StillWanted) -> dict[str, Any]:
+            asked = service.asked_of(backend, body.corpus, body.question, preset=body.preset, as_of=body.as_of)
+            return {"corpus": asked.config.index, "results": service.search(backend, asked, body.limit, still_wanted)}
+
+        return await done(request, found)
 
     @api.post("/obligations")
     def obligations(body: ObligationsRequest) -> dict[str, Any]:
@@ -248,15 +233,26 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
 
 
 def _add_documents(api: FastAPI, backend: LibraryBackend) -> None:
+    kept = Idempotent()
+
     @api.get("/documents")
     def listed(corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
         """The documents of a library corpus, the files that wait to be indexed, and the state of the latest job."""
         return documents.listed(backend, corpus)
 
     @api.post("/documents", status_code=202)
-    def added(body: DocumentRequest) -> dict[str, Any]:
+    def added(body: DocumentRequest, idempotency_key: _Key = "") -> dict[str, Any]:
         """Adds a file to a corpus, or replaces the document with its name; the corpus is indexed in the background."""
-        return documents.added(backend, body.corpus, body.title, body.name, body.content)
+        short = body.model_copy(update={"content": sha256(body.content).digest()})
+        refused: list[str] = []
+
+        def make() -> str:
+            made, left_out = documents.added(backend, body.corpus, body.title, body.name, body.content)
+            refused.extend(left_out)
+            return made
+
+        corpus = kept.made(backend.gate().person.id, idempotency_key, short, make)
+        return documents.listed(backend, corpus) | {"left_out": refused}
 
     @api.delete("/documents/{document_id:path}", status_code=202)
     def removed(document_id: str, corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
@@ -265,87 +261,45 @@ def _add_documents(api: FastAPI, backend: LibraryBackend) -> None:
 
 
 class Idempotent:
-    """Requests and records by person and idempotency key: a repeated request gets the record of the first one."""
+    """What was made for each person and idempotency key: a repeated request gets what the first one made."""
 
     def __init__(self) -> None:
-        self._done: RecentResults[tuple[str, str], tuple[BaseModel, str]] = RecentResults(_KEPT)
+        self._made: RecentResults[tuple[str, str], tuple[BaseModel, str]] = RecentResults(_KEPT)
+        self._running: set[tuple[str, str]] = set()
+        self._lock = Lock()
 
-    def record(self, backend: Backend, asked: Inquiry, key: str, body: BaseModel) -> dict[str, Any]:
-        """The record of this request, or of the first one with this ``key``. Raises QuestionError for another body."""
-        place = (backend.gate().person.id, key)
-        known = self._done.known([place]).get(place)
-        if known and known[0] != body:
-            words = "expected the body that this Idempotency-Key was first sent with, found another; send another key"
-            raise QuestionError(words)
-        if known:
-            return service.stored(backend, known[1])
-        record = service.record_of(backend, asked)
-        if key:
-            self._done.remember({place: (body, record["record_id"])})
-        return record
+    def made(self, person: str, key: str, body: BaseModel, make: Callable[[], str]) -> str:
+        """The id that ``make`` returns, or returned for the first request with this ``key``; "" is no key.
 
-
-def status_of(error: Exception) -> int:
-    """The HTTP status of one of ragqa's errors; 500 for an unexpected error."""
-    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+        Raises QuestionError for another body, BusyError while the first request runs, and as ``make``.
+        """
+        place = (person, key)
+        with self._lock:
+            known = self._made.known([place]).get(place)
+            if known and known[0] != body:
+                words = "expected the body that this Idempotency-Key was first sent with, found another; "
+                raise QuestionError(words + "send another key")
+            if known:
+                return known[1]
+            if place in self._running:
+                raise BusyError("The first request with this Idempotency-Key is still running; send it again later.")
+            if key:
+                self._running.add(place)
+        try:
+            made = make()
+            if key:
+                self._made.remember({place: (body, made)})
+            return made
+        finally:
+            self._running.discard(place)
 
 
 # Streams ------------------------------------------------------------------------------------------------------------
 
 
-async def sent(
-    begin: Callable[[], Iterator[Event]], lines: Callable[[Iterator[Event]], Iterator[str]]
-) -> StreamingResponse:
-    """The ``lines`` of the events as server-sent events; an error before the first line is raised, not streamed."""
-    # The queue has no bound, so that the thread never waits for a client that has gone.
-    made: queue.SimpleQueue[str | Exception | None] = queue.SimpleQueue()
-    gone = threading.Event()
-
-    def run() -> None:
-        try:
-            with closing(begin()) as events:  # type: ignore[type-var]
-                for line in lines(events):
-                    if gone.is_set():
-                        return
-                    made.put(line)
-        except Exception as error:  # raised below, or sent in the stream
-            made.put(error)
-        finally:
-            made.put(None)
-
-    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="ragqa-stream", daemon=True).start()
-    try:
-        first = await run_in_threadpool(made.get)
-    except BaseException:  # the client went before the first event
-        gone.set()
-        raise
-    if isinstance(first, Exception):
-        raise first
-
-    async def body() -> AsyncIterator[str]:
-        line: str | Exception | None = first
-        try:
-            while line is not None:
-                if isinstance(line, Exception):
-                    words = str(line) if isinstance(line, RagqaError) else "ragqa failed unexpectedly; see its log"
-                    yield _line({"error": {"message": words, "code": status_of(line)}}, "error")
-                else:
-                    yield line
-                line = await run_in_threadpool(made.get)
-        finally:
-            gone.set()
-
-    return StreamingResponse(body(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-
-
-def _line(data: object, event: str = "") -> str:
-    name = f"event: {event}\n" if event else ""
-    return f"{name}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
-
-
 def _event_lines(events: Iterator[Event]) -> Iterator[str]:
     for event in events:
-        yield _line(event_data(event), type(event).__name__)
+        yield line(event_data(event), type(event).__name__)
 
 
 def event_data(event: Event) -> object:
@@ -382,14 +336,16 @@ def _text(view: View) -> str:
     return (view.answer.raw or view.answer.text) if view.answer else ""
 
 
-def _chat_lines(events: Iterator[Event], model: str, asked: Inquiry) -> Iterator[str]:
+def _chat_lines(body: ChatRequest, asked: Inquiry, events: Iterator[Event]) -> Iterator[str]:
     view, written = View(asked.question, asked.config), ""
     for event in events:
         view = advance(view, event)
         if isinstance(event, Token):
             written += event.text
-            yield _line(chat.chunk(model, view, event.text))
+            yield line(chat.chunk(body.model, view, event.text))
     whole = _text(view)
     rest = whole[len(written) :] if whole.startswith(written) else ""
-    yield _line(chat.chunk(model, view, rest + chat.ending(view), last=True))
+    yield line(chat.chunk(body.model, view, rest + chat.ending(view), last=True))
+    if body.stream_options and body.stream_options.include_usage:
+        yield line(chat.usage_chunk(body.model, view))
     yield "data: [DONE]\n\n"

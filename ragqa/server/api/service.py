@@ -32,6 +32,11 @@ from ragqa.types.streams import returned
 MOST_RESULTS: Final = 100  # passages of a search
 MOST_TEXTS: Final = 200  # passages that are scored or searched for obligations at once
 LONGEST_TEXT: Final = 20_000  # characters of one passage or answer
+StillWanted = Callable[[], None]  # raises where nobody waits for the result any more; asked in the queue and at events
+
+
+def _always() -> None:
+    """Every result is wanted."""
 
 
 class Backend(Protocol):
@@ -93,14 +98,16 @@ def asked_of(
 
 
 @contextmanager
-def _turn(backend: Backend, act: Act, corpus: str = "", **about: object) -> Iterator[None]:
+def _turn(
+    backend: Backend, act: Act, corpus: str = "", *, still_wanted: StillWanted, **about: object
+) -> Iterator[None]:
     """Logs the act, counts it as a question and waits for a turn in the run queue. Raises AccessError, BusyError."""
     gate = backend.gate()
     with gate.doing(act, corpus, **about):
         gate.spend_question()
         turn = backend.turn()
     try:
-        if turn and not turn.wait(lambda _: None):
+        if turn and not turn.wait(lambda _: None, still_wanted):
             raise BusyError("The server stopped before this request's turn came; send it again.")
         yield
     finally:
@@ -108,27 +115,33 @@ def _turn(backend: Backend, act: Act, corpus: str = "", **about: object) -> Iter
             turn.leave()
 
 
-def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
+def events(backend: Backend, asked: Inquiry, still_wanted: StillWanted = _always) -> Generator[Event, None, None]:
     """Waits for a turn, then gives the pipeline's events; closing the generator stops the work.
 
-    Raises AccessError, BusyError and the errors of `Pipeline.run`.
+    Raises AccessError, BusyError, and the errors of `Pipeline.run` and ``still_wanted``.
     """
     question = asked.question
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
-    with _turn(backend, act, asked.config.index, **backend.gate().asked(text)):
-        yield from backend.pipeline(asked.config).run(question)
-
-
-def record_of(backend: Backend, asked: Inquiry, hear: Callable[[Event], None] | None = None) -> dict[str, Any]:
-    """The record, as `ragqa ask --json` prints it. ``hear`` gets each event; an error in it stops the work.
-
-    Raises as `events`.
-    """
-    record_id = ""
-    with closing(events(backend, asked)) as some:
+    with (
+        _turn(backend, act, asked.config.index, still_wanted=still_wanted, **backend.gate().asked(text)),
+        closing(backend.pipeline(asked.config).run(question)) as some,  # type: ignore[type-var]
+    ):
         for event in some:
-            if hear:
-                hear(event)
+            still_wanted()
+            yield event
+
+
+def record_of(
+    backend: Backend,
+    asked: Inquiry,
+    still_wanted: StillWanted = _always,
+    hear: Callable[[Event], None] = lambda _: None,
+) -> dict[str, Any]:
+    """The record, as `ragqa ask --json` prints it. ``hear`` gets each event. Raises as `events`."""
+    record_id = ""
+    with closing(events(backend, asked, still_wanted)) as some:
+        for event in some:
+            hear(event)
             if isinstance(event, Recorded):
                 record_id = event.record_id
     return stored(backend, record_id)
@@ -140,13 +153,15 @@ def stored(backend: Backend, record_id: str) -> dict[str, Any]:
     return found
 
 
-def search(backend: Backend, asked: Inquiry, limit: int = 10) -> list[dict[str, Any]]:
+def search(
+    backend: Backend, asked: Inquiry, limit: int = 10, still_wanted: StillWanted = _always
+) -> list[dict[str, Any]]:
     """The best passages for a question, with relevance and the filter's reason; no answer is written.
 
     Raises as `events`.
     """
     config = replace(asked.config, generation=replace(asked.config.generation, generator="none"))
-    with _turn(backend, Act.READ, config.index):
+    with _turn(backend, Act.READ, config.index, still_wanted=still_wanted):
         selection = _selection(backend.pipeline(config), asked.question)
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)
     return [
@@ -161,13 +176,15 @@ def _selection(pipeline: Pipeline, question: Question) -> Selection:
     return found[-1]
 
 
-def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, Any]:
+def score(
+    backend: Backend, passages: Sequence[str], answer: str, still_wanted: StillWanted = _always
+) -> dict[str, Any]:
     """Scores an answer against these passages, in both modes.
 
-    Raises QuestionError, ScoringError, AccessError, BusyError.
+    Raises QuestionError, ScoringError, AccessError, BusyError and the errors of ``still_wanted``.
     """
     texts, (written,) = passages_of_texts(_bounded(passages)), _bounded([answer])
-    with _turn(backend, Act.CHECK, characters=len(answer)):
+    with _turn(backend, Act.CHECK, still_wanted=still_wanted, characters=len(answer)):
         scorer = backend.pipeline(Config.from_env()).scorer
         return asdict(returned(scorer.stream(answer_of_text(written), texts)))
 

@@ -81,6 +81,9 @@ def mounted(backend: Backend) -> MountedTools:
 
 
 def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
+    def version(corpus: str) -> str:
+        return backend.index(corpus).manifest.created
+
     def list_corpora() -> dict[str, Any]:
         """The corpora that can be asked, with their titles and sizes."""
         return {"corpora": list(service.corpora(backend))}
@@ -91,7 +94,8 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         as_of: the day (YYYY-MM-DD) on which rules must be in force.
         """
         asked = service.asked_of(backend, corpus, question, as_of=as_of)
-        return {"results": service.search(backend, asked, max(1, limit))}
+        results = service.search(backend, asked, max(1, limit), from_thread.check_cancelled)
+        return {"version": version(asked.config.index), "results": results}
 
     def ask(question: str, corpus: str, context: Context, as_of: str = "") -> dict[str, Any]:
         """An answer from a corpus: its sentences with citations, verdict and reason, and the passages behind it.
@@ -99,21 +103,22 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         as_of: the day (YYYY-MM-DD) on which rules must be in force.
         """
         asked = service.asked_of(backend, corpus, question, as_of=as_of)
-        return _proof(service.record_of(backend, asked, _telling(context)))
+        return _proof(service.record_of(backend, asked, from_thread.check_cancelled, _telling(context)))
 
     def check_text(text: str, corpus: str, context: Context, question: str = "") -> dict[str, Any]:
         """Whether a text is supported, contradicted or not mentioned by a corpus, sentence by sentence."""
         asked = service.asked_of(backend, corpus, question, text=text)
-        return _proof(service.record_of(backend, asked, _telling(context)))
+        return _proof(service.record_of(backend, asked, from_thread.check_cancelled, _telling(context)))
 
     def read_rule(reference: str, corpus: str) -> dict[str, Any]:
         """A rule by its number, as "3.1.1 of the Outsourcing Rules" or "Article 6(1)(a)", word for word."""
-        return {"passages": service.rule(backend, corpus, reference)}
+        passages = service.rule(backend, corpus, reference)
+        return {"version": version(corpus), "passages": passages}
 
     def find_obligations(passage_ids: list[str], corpus: str) -> dict[str, Any]:
         """The sentences of these passages (by id) that oblige somebody, or recommend (strength "should")."""
         some = [service.passage(backend, corpus, one) for one in passage_ids]
-        return {"obligations": service.obligations(backend, corpus, some)}
+        return {"version": version(corpus), "obligations": service.obligations(backend, corpus, some)}
 
     return [list_corpora, search, ask, check_text, read_rule, find_obligations]
 
@@ -132,12 +137,11 @@ def _refusing(tool: Callable[_P, dict[str, Any]]) -> Callable[_P, dict[str, Any]
 
 
 def _telling(context: Context) -> Callable[[Event], None]:
-    """A listener that reports progress to the assistant, from a tool's thread, and stops cancelled work."""
+    """A listener that reports progress to the assistant, from a tool's thread."""
     told = 0.0
 
     def hear(event: Event) -> None:
         nonlocal told
-        from_thread.check_cancelled()
         done, words = progress(event)
         if done > told:
             told = done
@@ -170,8 +174,17 @@ def _proof(record: dict[str, Any]) -> dict[str, Any]:
     kept = [one["passage_id"] for one in record["candidates"] if one["drop"] is None]
     by_id = {one["passage_id"]: one for one in record["passages"]}
     answer = record["answer"]
+
+    def cited(sentence: dict[str, Any]) -> list[str]:
+        return [kept[number - 1] for number in sentence["citations"] if number <= len(kept)]
+
+    def rule(passage: dict[str, Any]) -> str:
+        return " ".join(part for part in (passage["title"] or passage["document_id"], passage["number"]) if part)
+
     return {
         "record_id": record["record_id"],
+        "corpus": record["index"],
+        "version": record["manifest"]["created"],
         "question": record["question"]["text"],
         "answer": answer["text"],
         "is_refusal": answer["is_refusal"],
@@ -179,7 +192,8 @@ def _proof(record: dict[str, Any]) -> dict[str, Any]:
         "sentences": [
             {
                 "text": sentence["text"],
-                "citations": [kept[number - 1] for number in sentence["citations"] if number <= len(kept)],
+                "citations": cited(sentence),
+                "rules": [rule(by_id[one]) for one in cited(sentence) if one in by_id],
                 "verdict": judged.get(n, {}).get("verdict", ""),
                 "reason": judged.get(n, {}).get("reason", ""),
             }

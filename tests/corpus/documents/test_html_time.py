@@ -15,6 +15,10 @@ SHAPES = {
     "words in words": "<p>" + "<span>" * 100 + "word" + "</span>" * 100 + "</p>",
     "letters that begin again": "".join(f"<p>({chr(97 + n)}) text.</p>" for n in range(26)),
     "brackets": "<p>(a)</p>" * 10 + "(a)" * 50,
+    "styles": "<style>.a{font-weight:bold}</style><p class=a>1. x</p>",
+    "styles of their own": "".join(
+        f"<style>.a{{font-weight:bold;x:{n}}}</style><p class='a b{n}'>1. x</p>" for n in range(60)
+    ),
     "tables in tables": "<table><tr><td>" * 30 + "word" + "</td></tr></table>" * 30,
 }
 
@@ -44,3 +48,23 @@ def test_cells_that_span_everything_are_refused(tmp_path):
     rows = "<tr><td rowspan=9999 colspan=250>word</td><td>b</td></tr>" * 5_000
     with pytest.raises(UnreadableError, match="cells"):
         seconds(f"<table>{rows}</table>", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        "a" * 400_000,
+        ".a{" + "content:" * 50_000 + "}",
+        "p{" + "counter-increment:" + " ".join(f"a{n}" for n in range(50_000)) + "}",
+        "p:before{content:" + "counter(a)" * 40_000 + "}p{counter-increment:a 99999999999}",
+        ",".join(f"p.a{n}" for n in range(40_000)) + "{counter-increment:a}",
+    ],
+    ids=["no rule", "one content", "many counters", "many numbers", "many selectors"],
+)
+def test_a_style_sheet_that_fills_the_page_is_read_in_time(tmp_path, sheet):
+    body = f"<style>{sheet}</style>" + "".join(f"<p class='a{n}'>A firm must act. {n}</p>" for n in range(1_000))
+    assert seconds(body, tmp_path) < 5
+
+
+def test_a_style_that_fills_an_attribute_is_read_in_time(tmp_path):
+    assert seconds("<ol style='" + "list-style:" * 40_000 + "'><li>A firm must act.</li></ol>", tmp_path) < 5
