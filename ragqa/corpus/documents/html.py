@@ -19,12 +19,16 @@ from ragqa.corpus.documents.counting import MARKED
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
+    cited,
+    has_notes_outside,
     has_text,
     is_bold,
     is_layout,
+    is_mark_link,
     is_marked,
     is_note,
     is_paragraph,
+    is_sentences,
     items_of,
     notes_last,
     number_of,
@@ -111,28 +115,8 @@ def _main(body: HtmlElement) -> HtmlElement:
         found = body.findall(f".//{wanted}")
         if len(found) == 1 and n_chars(found[0]) * 2 > whole:
             element: HtmlElement = found[0]
-            return body if _has_notes_outside(element, body) else element
+            return body if has_notes_outside(element, body) else element
     return body
-
-
-def _has_notes_outside(main: HtmlElement, body: HtmlElement) -> bool:
-    """Whether marks in the main text link to footnotes after it."""
-    marks = _cited(main)
-    return bool(marks) and any(one.get("id") in marks and main not in one.iterancestors() for one in body.iter())
-
-
-def _cited(main: HtmlElement) -> set[str]:
-    """The ids of footnotes to which marks in the main text link."""
-    return {link.get("href")[1:] for link in main.iter("a") if _is_mark_link(link)}
-
-
-def _is_mark_link(link: HtmlElement) -> bool:
-    text = text_of(link) if len(link) else link.text or ""
-    return (link.get("href") or "")[:1] == "#" and 0 < len(text.strip("()[] ")) <= 3
-
-
-def _numbers_anew(block: Block) -> bool:
-    return block.kind != "inner note" and block.label[:1].isdigit()
 
 
 class _WebPage:
@@ -156,7 +140,7 @@ class _WebPage:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited = _cited(main)
+        self._cited = cited(main)
         self.raises_numbers = raises_numbers(main)
         items = marked = 0
         for element in main.iter():
@@ -195,7 +179,7 @@ class _WebPage:
             if first.tag in BLOCKS and first.tag != "p":
                 return ""
             own |= {first.get("id"), first.get("name")}
-        if first.tag != "a" or not _is_mark_link(first):
+        if first.tag != "a" or not is_mark_link(first):
             return ""
         own |= {before.get("id"), before.get("name")} if before is not None else set()
         return text_of(first) if not own.isdisjoint(self._cited) else ""
@@ -271,7 +255,9 @@ class _Walk:
     def _note_kind(self) -> Kind:
         """The kind of a note here: inside the text of one number, with at most items between, it is part of it."""
         since = self.parsed.blocks[self._rule + 1 :] if self._rule >= 0 else None
-        if since is None or any(one.kind == "heading" or _numbers_anew(one) for one in since):
+        if since is None or any(
+            one.kind == "heading" or (one.kind != "inner note" and one.label[:1].isdigit()) for one in since
+        ):
             return "note"
         return "inner note"
 
@@ -352,7 +338,7 @@ class _Walk:
         if words := self.page.repeated_before(element) if element in self.page.headings else "":
             self.parsed.leave_out("words before each heading", words)
             text = text.removeprefix(words).strip()
-        self._add(text, "heading", label, level, indent)
+        self._add(text, "text" if not label and is_sentences(text) else "heading", label, level, indent)
 
     def _notes_heading(self, text: str, indent: float) -> None:
         if self._note_kind == "note":

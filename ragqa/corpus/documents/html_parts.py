@@ -12,6 +12,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
 from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
+from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -228,6 +229,28 @@ def is_bold(element: HtmlElement) -> bool:
         and not text.endswith((".", ";", ":", ","))
         and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
     )
+
+
+def has_notes_outside(main: HtmlElement, body: HtmlElement) -> bool:
+    """Whether marks in the main text link to footnotes after it."""
+    marks = cited(main)
+    return bool(marks) and any(one.get("id") in marks and main not in one.iterancestors() for one in body.iter())
+
+
+def cited(main: HtmlElement) -> set[str]:
+    """The ids of footnotes to which marks in the main text link."""
+    return {link.get("href")[1:] for link in main.iter("a") if is_mark_link(link)}
+
+
+def is_mark_link(link: HtmlElement) -> bool:
+    """Whether this looks like the mark of a footnote: a link within the page of at most three characters."""
+    text = text_of(link) if len(link) else link.text or ""
+    return (link.get("href") or "")[:1] == "#" and 0 < len(text.strip("()[] ")) <= 3
+
+
+def is_sentences(text: str) -> bool:
+    """Whether the text of a heading is several sentences, a notice that titles nothing."""
+    return len(text.split()) > MAX_HEADING_WORDS and text.endswith(".") and len(split_sentences(text)) > 1
 
 
 def is_note(element: HtmlElement) -> bool:

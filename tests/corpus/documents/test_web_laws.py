@@ -59,6 +59,14 @@ def test_classes_say_headings_with_numbers_and_words_before_each(tmp_path):
     assert "In the margin" not in one["14.(1)"].section
 
 
+def test_sentences_set_as_a_heading_are_a_notice_and_title_nothing(tmp_path):
+    notice = "The version of these lamp rules that is shown here is in force from May. Older versions are kept below."
+    found = read(tmp_path, f"<h2>{notice}</h2><h3>4 Keepers</h3><p>4.3 A keeper trims the lamp.</p>")
+    (rule,) = (passage for passage in passages(found) if passage.number == "4.3")
+    assert "Keepers" in rule.section
+    assert "Older versions" not in rule.section
+
+
 def test_headings_of_a_level_may_begin_with_any_bare_number(tmp_path):
     found = numbers(tmp_path, "<h5>5 Boats</h5><p>(1) Boats float.</p><h5>6A Lamps</h5><p>(1) Lamps burn.</p>")
     assert (found["5.(1)"], found["6A.(1)"]) == ("Boats float.", "Lamps burn.")
