@@ -111,8 +111,12 @@ def _gaps(
         return None
     if not found:
         return None
-    there = {row.obligation_id for row in rows} or set(found)
-    labels = {name: [told["row"]["text"], told["label"]] for name, told in found.items() if name in there}
+    of_text = {(told["row"].get("document_id"), told["row"]["text"]): told for told in found.values()}
+    there = {
+        row.obligation_id: found.get(row.obligation_id) or of_text.get((row.document_id, row.text)) for row in rows
+    }
+    kept = {name: told for name, told in there.items() if told} if rows else found
+    labels = {name: [told["row"]["text"], told["label"]] for name, told in kept.items()}
     parts = {"results": digest(labels), "corrections": digest({"said": said})}
     text = "\n".join(" ".join(told) for told in labels.values())
     title = f"{names[0]} held against {names[1]}, {quantity(len(labels), 'row')}"

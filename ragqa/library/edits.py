@@ -59,7 +59,7 @@ class Taken(Generic[Edit]):
         yield f"{name}: {counts[0]} imported, {counts[1]}, {counts[2]}"
         rules = {one.obligation_id: f"{one.title} {one.number}".strip() for one in rows} if self.conflicts else {}
         for one in self.conflicts:
-            rule = rules.get(one.obligation_id) or one.obligation_id
+            rule = f"{rules.get(one.obligation_id, '')} ({one.obligation_id})".lstrip()
             yield f"conflict in {rule}, {one.field}: {one.here!r} stays, not {one.there!r}"
 
 

@@ -142,22 +142,37 @@ class GapStore:
             if row.now.said not in ("", *SAID):
                 msg = f"row {name}: expected one of {', '.join(SAID)} or nothing in 'said', found {row.now.said!r}"
                 raise CorpusError(msg)
-        taken = edits.merged(self.corrections, {row.obligation_id for row in rows}, sheet, Correction())
+        of_id = {row.obligation_id: row for row in rows}
+        self._rename(of_id)
+        taken = edits.merged(self.corrections, of_id.keys(), sheet, Correction())
         for name, one in taken.edits.items():
-            if one != self.corrections.get(name) and name in self.known:
-                self._on[name] = self.known[name][0].key
+            if one != self.corrections.get(name) and name in of_id and (found := self.result(of_id[name])):
+                self._on[name] = found[0].key
         self.corrections = taken.edits
         self._save()
         return taken
 
+    def _rename(self, rows: Mapping[str, Obligation]) -> None:
+        """Moves corrections to the rows (by id) that differ from theirs only in the number."""
+        corrections, on = dict(self.corrections), dict(self._on)  # others may be reading them
+        for name, row in rows.items():
+            held = None if name in self.known else self._of_text.get((row.document_id, row.text))
+            old = held[0].row.obligation_id if held else ""
+            if old in corrections and old not in rows and name not in corrections:
+                corrections[name], on[name] = corrections.pop(old), on.pop(old, "")
+        self.corrections, self._on = corrections, on
+
     def carry(self, rows: Sequence[Obligation]) -> None:
         """Moves corrections to the rows that replaced theirs in a new version of the register."""
+        self._rename({row.obligation_id: row for row in rows})
         now = {row.obligation_id for row in rows}
         lost = [self.known[name][0].row for name in self.corrections if name not in now and name in self.known]
         for change in compared(lost, [row for row in rows if row.obligation_id not in self.known]) if lost else ():
             if change.before and change.after:
                 old, new = change.before.obligation_id, change.after.obligation_id
-                self.corrections[new], self._on[new] = self.corrections.pop(old), self._on.pop(old, "")
+                said, on = self.corrections.pop(old), self._on.pop(old, "")
+                if new not in self.corrections:  # else a person has judged the new row since
+                    self.corrections[new], self._on[new] = said, on
         self._save()
 
     def stale(self, gaps: Iterable[GapRow]) -> frozenset[str]:
@@ -172,7 +187,8 @@ class GapStore:
         self._journal.close()
 
     def standing(self, gaps: Sequence[GapRow], unasked: Iterable[Statement]) -> GapRun:
-        """The run of these rows and statements, with people's corrections."""
+        """The run of these rows and statements, with people's corrections, also of rows with another number now."""
+        self._rename({gap.row.obligation_id: gap.row for gap in gaps if gap.key})
         return GapRun(tuple(gaps), dict(self.corrections), self.stale(gaps), tuple(unasked))
 
     def _save(self) -> None:

@@ -134,7 +134,7 @@ class Guard:
 
 def _refused(path: str, status: int, words: str) -> Response:
     """The refusal in words; a program's, of /v1 or /mcp, is a problem as all its others are."""
-    if path.split("/")[1] not in {"v1", "mcp"}:
+    if path.lstrip("/").partition("/")[0] not in {"v1", "mcp"}:
         return PlainTextResponse(words + "\n", status)
     from ragqa.server.api.replies import problem
 

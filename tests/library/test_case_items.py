@@ -89,6 +89,12 @@ def test_a_gap_run_is_what_was_found_and_what_people_said(world):
     assert before.versions["sha256 of the policies"] == open_index("policies", paths.indexes).manifest.corpus_sha256
     save(paths.registers / "rules.jsonl", Register((replace(ROW, obligation_id="another"),)))
     assert look([ref])[ref].title == "rules held against policies, 0 rows"  # none of its rows is there any more
+    journal = Journal(folder / JOURNAL)
+    list(journal.read())
+    told = {"obligation_id": "old", "document_id": ROW.document_id, "text": ROW.text}
+    journal.append({"gap": {"row": told, "label": "covered"}})
+    journal.close()
+    assert look([ref])[ref].title == "rules held against policies, 1 row"  # the same rule, which has another number now
 
 
 def test_a_record_says_when_the_rules_that_it_cites_have_changed(world):

@@ -253,6 +253,25 @@ def test_a_rule_that_has_another_number_is_not_read_again(folder):
     assert [gap.label for gap in again.gaps] == LABELS
 
 
+def test_a_judgement_follows_a_rule_to_its_other_number_and_a_newer_one_is_kept(folder):
+    run, _, _ = run_of(folder)
+    store = GapStore(folder)
+    old = run.gaps[0].row
+    store.take({old.obligation_id: SheetRow(Correction("covered"), Correction())}, [gap.row for gap in run.gaps])
+    store.close()
+    found = register_of(*(replace(one, number=f"9.{one.number}", passage_id=f"1:9.{one.number}") for one in RULES))
+    store = GapStore(folder)
+    shown = store.standing(*read_so_far(store, found, POLICY))
+    new = shown.gaps[0].row.obligation_id
+    assert shown.corrections == {new: Correction("covered")}
+    assert shown.stale == frozenset()
+    store.take({new: SheetRow(Correction("conflicts"), Correction("covered"))}, found.rows)
+    store.close()
+    again, _, _ = run_of(folder, found)
+    assert again.corrections == {new: Correction("conflicts")}
+    assert GapStore(folder).stale(again.gaps) == frozenset()
+
+
 def test_what_people_say_survives_runs_and_new_versions(folder, tmp_path):
     run, _, _ = run_of(folder)
     gifts, flag = run.gaps[0].row, run.gaps[3].row

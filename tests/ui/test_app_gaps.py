@@ -168,7 +168,8 @@ def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     at.file_uploader(key="gaps_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at))
     assert "edited.csv: 0 fields imported, 1 conflict, 0 unknown rows" in html
-    assert "conflict in Document 1 1.2, said: 'covered' stays, not 'partly'" in html
+    row = GapStore(folder).standing(run.gaps, ()).gaps[1].row
+    assert f"conflict in Document 1 1.2 ({row.obligation_id}), said: 'covered' stays, not 'partly'" in html
     assert [one.said for one in GapStore(folder).corrections.values()] == ["confirmed", "covered"]
 
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from ragqa.ui import access, serving
-from ragqa.ui.guard import Guard, is_allowed
+from ragqa.ui.guard import Guard, _refused, is_allowed
 from tests.support.raw import handshake, sent
 from tests.support.server import running_app
 
@@ -164,3 +164,8 @@ def test_a_server_whose_policy_is_missing_is_not_ready(site, monkeypatch, tmp_pa
     monkeypatch.setenv("RAGQA_ACCESS_FILE", str(tmp_path / "none.toml"))
     found = site.get("/readyz")
     assert (found.status_code, found.text) == (503, "not ready: the settings, see the log\n")
+
+
+def test_a_refusal_needs_no_slash_in_the_path():
+    assert _refused("*", 403, "no").status_code == 403
+    assert _refused("/v1/ask", 403, "no").media_type == "application/problem+json"

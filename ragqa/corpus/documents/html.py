@@ -213,6 +213,7 @@ class _Walk:
         self.page = page
         self.anchor = ""
         self._rule = -1  # the first block of the numbered text in which the walk is; -1 outside
+        self._broken = -1  # the last block that is a heading or has a number, and is no note in a rule
 
     def walk(self, element: HtmlElement, depth: int, indent: float, label: str = "") -> None:
         """Adds the blocks below this element; ``label`` is its number from a list or from a column beside it."""
@@ -254,12 +255,7 @@ class _Walk:
     @property
     def _note_kind(self) -> Kind:
         """The kind of a note here: inside the text of one number, with at most items between, it is part of it."""
-        since = self.parsed.blocks[self._rule + 1 :] if self._rule >= 0 else None
-        if since is None or any(
-            one.kind == "heading" or (one.kind != "inner note" and one.label[:1].isdigit()) for one in since
-        ):
-            return "note"
-        return "inner note"
+        return "inner note" if self._rule >= 0 and self._broken <= self._rule else "note"
 
     def _numbers(self, element: HtmlElement) -> Sequence[HtmlElement]:
         """The children that are only a number or a term, each followed by a child with its text."""
@@ -396,4 +392,8 @@ class _Walk:
 
     def _add(self, text: str, kind: Kind, label: str, level: int, indent: float) -> None:
         place = f"anchor={self.anchor}" if self.anchor else ""
+        n_before = len(self.parsed.blocks)
         self.parsed.add(Block(text, kind, label, level, indent, place))
+        begins = kind == "heading" or (kind != "inner note" and label[:1].isdigit())
+        if begins and len(self.parsed.blocks) > n_before:
+            self._broken = n_before

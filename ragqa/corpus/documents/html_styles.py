@@ -63,7 +63,9 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
 def _rules(root: HtmlElement) -> Iterator[tuple[str, _Rule]]:
     """The rules of the page's sheets that say something here, each with the last name of its selector."""
     for sheet in root.iter("style"):
-        for block in dict.fromkeys((sheet.text or "").split("}")):
+        first, *others = (sheet.text or "").split("/*")
+        styles = first + " ".join(one.partition("*/")[2] for one in others)  # without comments
+        for block in dict.fromkeys(styles.split("}")):
             head, _, styles = block.rpartition("{")
             said = _said(styles)
             for selector in head.rpartition("{")[2].split(",") if any(said) else ():
@@ -99,8 +101,9 @@ def _names(selector: str) -> _Names:
 
 def _rules_of(element: HtmlElement, rules: dict[str, list[_Rule]]) -> list[_Rule]:
     """The rules whose selectors fit the element and its parent."""
-    own = str(element.tag), frozenset((element.get("class") or "").split())
-    near = [rule for name in (own[0], *own[1]) for rule in rules.get(name, ())]
+    classes = (element.get("class") or "").split()
+    own = str(element.tag), frozenset(classes)
+    near = [rule for name in dict.fromkeys((own[0], *classes)) for rule in rules.get(name, ())]
     if not near:
         return []
     above = element.getparent()

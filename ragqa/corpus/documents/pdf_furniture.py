@@ -62,7 +62,7 @@ def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
     A numbered line in larger print is a heading, such as "Application" if each chapter begins on a new page; so is
     "Annex 3" if no two pages have the same number.
     """
-    begun: set[tuple[str, int]] = set()
+    begun: dict[tuple[str, int], dict[int, object]] = {}
     seen: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {}
     for page in pages:
         for line in page.lines:
@@ -71,14 +71,16 @@ def _running(pages: Sequence[PdfPage], body: float) -> set[tuple[str, int]]:
                     int(n[-9:]) if n.isdigit() else from_roman(n) for n in _NUMBER.findall(line.text.lower())
                 )
                 seen.setdefault(_key(line), {})[page.number] = numbers
-                begun |= {_key(line) for step in read_label(line.text)[0][:1] if step.style in RANKS}
+                for step in read_label(line.text)[0][:1]:
+                    if step.style in RANKS:
+                        begun.setdefault(_key(line), {})[page.number] = step.value
     least = min(3, max(2, len(pages)))
     return {
         key
         for key, by_page in seen.items()
         if len(by_page) >= least
         and _only_counts(by_page)
-        and not (key in begun and len({*by_page.values()}) == len(by_page))
+        and not (key in begun and len({*begun[key].values()}) == len(by_page))
     }
 
 

@@ -5,6 +5,7 @@ The gate decides what is allowed; `Keyed` finds the person behind a request.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -244,15 +245,12 @@ def _add_documents(api: FastAPI, backend: LibraryBackend) -> None:
     def added(body: DocumentRequest, idempotency_key: _Key = "") -> dict[str, Any]:
         """Adds a file to a corpus, or replaces the document with its name; the corpus is indexed in the background."""
         short = body.model_copy(update={"content": sha256(body.content).digest()})
-        refused: list[str] = []
 
         def make() -> str:
-            made, left_out = documents.added(backend, body.corpus, body.title, body.name, body.content)
-            refused.extend(left_out)
-            return made
+            return json.dumps(documents.added(backend, body.corpus, body.title, body.name, body.content))
 
-        corpus = kept.made(backend.gate().person.id, idempotency_key, short, make)
-        return documents.listed(backend, corpus) | {"left_out": refused}
+        corpus, left_out = json.loads(kept.made(backend.gate().person.id, idempotency_key, short, make))
+        return documents.listed(backend, corpus) | {"left_out": left_out}
 
     @api.delete("/documents/{document_id:path}", status_code=202)
     def removed(document_id: str, corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
@@ -269,7 +267,7 @@ class Idempotent:
         self._lock = Lock()
 
     def made(self, person: str, key: str, body: BaseModel, make: Callable[[], str]) -> str:
-        """The id that ``make`` returns, or returned for the first request with this ``key``; "" is no key.
+        """What ``make`` returns, or returned for the first request with this ``key``; "" is no key.
 
         Raises QuestionError for another body, BusyError while the first request runs, and as ``make``.
         """

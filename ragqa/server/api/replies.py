@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import logging
 import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,8 +13,10 @@ from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import Final, TypeVar
 
+from anyio import to_thread
 from fastapi import Request
 from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
 from ragqa.errors import (
@@ -31,6 +34,7 @@ from ragqa.errors import (
 from ragqa.server.api.service import StillWanted
 from ragqa.types.events.pipeline import Event
 
+_logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 FAILED: Final = "ragqa failed unexpectedly; its log says more"
 
@@ -114,6 +118,8 @@ async def sent(
                 for text in lines(events):
                     made.put(text)
         except Exception as error:  # raised below, or sent in the stream
+            if not isinstance(error, RagqaError):
+                _logger.exception("a streamed request failed unexpectedly")
             made.put(error)
         finally:
             made.put(None)
@@ -138,11 +144,15 @@ async def sent(
                     yield line({"error": {"message": words, "code": status_of(one)}}, "error")
                 else:
                     yield one
-                one = await run_in_threadpool(made.get)
+                # left at once when the client goes; `run` always puts None, so that the thread ends
+                one = await to_thread.run_sync(made.get, abandon_on_cancel=True)
         finally:
             gone.set()
 
-    return StreamingResponse(body(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    # The background task runs also where the client has gone before the body began.
+    left = BackgroundTask(gone.set)
+    headers = {"Cache-Control": "no-store"}
+    return StreamingResponse(body(), media_type="text/event-stream", headers=headers, background=left)
 
 
 def line(data: object, event: str = "") -> str:

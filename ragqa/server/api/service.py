@@ -162,7 +162,7 @@ def search(
     """
     config = replace(asked.config, generation=replace(asked.config.generation, generator="none"))
     with _turn(backend, Act.READ, config.index, still_wanted=still_wanted):
-        selection = _selection(backend.pipeline(config), asked.question)
+        selection = _selection(backend.pipeline(config), asked.question, still_wanted)
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)
     return [
         passage_row(one.passage, asked.config.index)
@@ -171,8 +171,13 @@ def search(
     ]
 
 
-def _selection(pipeline: Pipeline, question: Question) -> Selection:
-    found = [event.selection for event in pipeline.run(question) if isinstance(event, Selected)]
+def _selection(pipeline: Pipeline, question: Question, still_wanted: StillWanted) -> Selection:
+    found = []
+    with closing(pipeline.run(question)) as some:  # type: ignore[type-var]
+        for event in some:
+            still_wanted()
+            if isinstance(event, Selected):
+                found.append(event.selection)
     return found[-1]
 
 
@@ -186,7 +191,8 @@ def score(
     texts, (written,) = passages_of_texts(_bounded(passages)), _bounded([answer])
     with _turn(backend, Act.CHECK, still_wanted=still_wanted, characters=len(answer)):
         scorer = backend.pipeline(Config.from_env()).scorer
-        return asdict(returned(scorer.stream(answer_of_text(written), texts)))
+        with closing(scorer.stream(answer_of_text(written), texts)) as stream:
+            return asdict(returned(stream, lambda _: still_wanted()))
 
 
 def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:

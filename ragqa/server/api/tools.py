@@ -17,7 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from starlette.types import ASGIApp
 
-from ragqa.errors import RagqaError
+from ragqa.errors import BusyError, RagqaError
 from ragqa.infra.version import __version__
 from ragqa.server.api import service
 from ragqa.server.api.service import Backend
@@ -84,6 +84,11 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
     def version(corpus: str) -> str:
         return backend.index(corpus).manifest.created
 
+    def same(corpus: str, before: str) -> str:
+        if version(corpus) != before:
+            raise BusyError(f"{corpus} has been indexed again meanwhile; call again")
+        return before
+
     def list_corpora() -> dict[str, Any]:
         """The corpora that can be asked, with their titles and sizes."""
         return {"corpora": list(service.corpora(backend))}
@@ -94,8 +99,9 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         as_of: the day (YYYY-MM-DD) on which rules must be in force.
         """
         asked = service.asked_of(backend, corpus, question, as_of=as_of)
+        before = version(asked.config.index)
         results = service.search(backend, asked, max(1, limit), from_thread.check_cancelled)
-        return {"version": version(asked.config.index), "results": results}
+        return {"version": same(asked.config.index, before), "results": results}
 
     def ask(question: str, corpus: str, context: Context, as_of: str = "") -> dict[str, Any]:
         """An answer from a corpus: its sentences with citations, verdict and reason, and the passages behind it.

@@ -35,5 +35,6 @@ def case_html(case: CaseView, looked: Mapping[str, Seen]) -> str:
 
 
 def _state(case: CaseView, number: int, looked: Mapping[str, Seen]) -> tuple[str, tuple[str, ...]]:
-    is_part = case.state(number) == DRAFT != case.state()  # of the whole case that was submitted or decided on
-    return WITH_THE_CASE if number and is_part else case.state(number), changed_since(case, number, looked)
+    reviews = case.reviews()  # of the whole case, which was submitted or decided on with the items that it then had
+    is_part = number and case.state(number) == DRAFT and reviews and f"item {number}" in reviews[-1][1].parts
+    return WITH_THE_CASE if is_part else case.state(number), changed_since(case, number, looked)

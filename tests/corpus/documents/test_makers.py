@@ -210,6 +210,8 @@ def test_headings_that_stand_alike_on_many_pages_are_no_running_heads(tmp_path):
     assert [found[f"{n}.1"].section for n in (1, 2, 3)] == [f"{n} Application" for n in (1, 2, 3)]
     pages = [[(60, 60, 10, f"Annexure-B{n}"), (60, 110, 10, f"{n}. {text}")] for n, text in enumerate(BOATS, start=1)]
     assert {"Annexure-B1.1.", "Annexure-B2.2.", "Annexure-B3.3."} <= pdf_of(tmp_path, *pages).keys()
+    heads = [[(60, 60, 10, f"Chapter 3 Boats {n + 16}"), *page[1:]] for n, page in enumerate(pages)]
+    assert {"1.", "2.", "3."} <= pdf_of(tmp_path, *heads).keys()  # one chapter, with the numbers of its pages
     pages = [[(60, 60, 10, "Annexure-B1"), *page[1:]] for page in pages]
     assert {"1.", "2.", "3."} <= pdf_of(tmp_path, *pages).keys()
 

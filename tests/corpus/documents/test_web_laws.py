@@ -67,6 +67,23 @@ def test_sentences_set_as_a_heading_are_a_notice_and_title_nothing(tmp_path):
     assert "Older versions" not in rule.section
 
 
+def test_comments_in_a_sheet_say_nothing_and_the_first_class_counts_first(tmp_path):
+    style = (
+        "<style>p.reset { /* anew; } */ counter-reset: c } p.num { /* count */ counter-increment: c }"
+        " p.num::before { content: counter(c) '. ' }</style>"
+    )
+    found = read(
+        tmp_path,
+        f"{style}<h1>Lamps</h1><p class='reset num'>A keeper trims a lamp.</p><p class='num'>A pilot has a bell.</p>"
+        "<p class='num'>A ferry has a horn.</p>",
+    )
+    assert [(one.number, one.text) for one in passages(found) if one.number] == [
+        ("1.", "A keeper trims a lamp."),
+        ("2.", "A pilot has a bell."),
+        ("3.", "A ferry has a horn."),
+    ]
+
+
 def test_headings_of_a_level_may_begin_with_any_bare_number(tmp_path):
     found = numbers(tmp_path, "<h5>5 Boats</h5><p>(1) Boats float.</p><h5>6A Lamps</h5><p>(1) Lamps burn.</p>")
     assert (found["5.(1)"], found["6A.(1)"]) == ("Boats float.", "Lamps burn.")
