@@ -15,7 +15,7 @@ from ragqa.errors import ConfigError
 from ragqa.types import Span
 
 MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
-SPLITTER = f"nupunkt {version('nupunkt')}"
+SPLITTER = f"nupunkt {version('nupunkt')}, divided at marks of notes"
 # The mark of a note after the end of a sentence: "… as the firm considers appropriate.37 The firm should …".
 _NOTE_MARK = re.compile(r"(?<=[a-z]{5})[.!?][”’\"')\]]?\d{1,3}(?=\s+[“\"(\[]?[A-Z])")
 
