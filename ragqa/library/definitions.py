@@ -151,14 +151,15 @@ def definitions_in(passage: Passage) -> Iterator[Definition]:
         for match in form.finditer(passage.text):
             term = next(filter(None, match.groups())).strip(" ,;")
             if term not in seen and len(term) > 1 and (form in _FORMS[:2] or _is_term(term)):
-                seen.add(term)
                 start = match.start(match.lastgroup or 0)
                 end = passage.text.find("\n", match.end())
                 if end > 0 and passage.text[:end].endswith((":", "—", "–", "-")):  # a list follows that belongs to it
                     end = passage.text.find("\n\n", end)
                 text = passage.text[start : end if end > 0 else len(passage.text)][:_LONGEST].rstrip()
-                names = _BRIEFLY.fullmatch(term)
-                for name in names.groups() if names else (term,):
+                brief = _BRIEFLY.fullmatch(term)
+                names = [name for name in (brief.groups() if brief else (term,)) if name not in seen]
+                seen.update(names, (term,))
+                for name in names:
                     yield Definition(name, passage.passage_id, passage.document_id, text, start, passage.section)
 
 

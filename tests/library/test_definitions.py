@@ -57,6 +57,12 @@ def test_terms_are_found_as_regulators_write_them(section, text, terms):
     assert sorted(found) == sorted(terms)
 
 
+def test_a_term_and_its_abbreviation_are_found_once():
+    text = "“Lamp Order (LO)” means an order for lamps.\n“LO” means an order for lamps, too."
+    found = [one.term for one in definitions_in(passage("a:1", text))]
+    assert sorted(found) == ["LO", "Lamp Order"]
+
+
 def test_terms_in_lower_case_are_used_and_mean_what_is_said_nearest():
     said = [passage(f"a:{n}", f"‘quay’ means {n}.", document_id="a") for n in (1, 2)]
     said = [replace(one, section=f"Part {n} › Definitions") for n, one in enumerate(said, start=1)]
