@@ -21,8 +21,8 @@ from ragqa.server.access.policy import Act, Person, Policy, Role
 from ragqa.server.api.chat import thread_of
 from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
-from tests.support.helpers import ANSWER
-from tests.support.programs import SlowGenerator, ToyBackend, asgi, served
+from tests.support.helpers import ANSWER, make_pipeline
+from tests.support.programs import SlowGenerator, SlowScorer, ToyBackend, asgi, served
 from tests.support.server import ROOT
 
 
@@ -374,6 +374,22 @@ def test_a_client_that_goes_while_it_waits_leaves_the_queue(backend, path, body)
         for place in held:
             place.leave()
     assert not backend.records().list()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(
+    ("path", "body"), [("chat/completions", CHAT | {"stream": True}), ("score", SCORE)], ids=["chat", "score"]
+)
+def test_scoring_for_a_client_that_went_ends(tmp_path, path, body):
+    import httpx2
+
+    scorer = SlowScorer(make_pipeline().scorer)
+    backend = ToyBackend(tmp_path, scorer=scorer)
+    with served(asgi(backend)) as address:
+        with pytest.raises(httpx2.ReadTimeout):
+            httpx2.post(f"{address}/v1/{path}", json=body, timeout=1)
+        assert waited_for(lambda: not backend.queue.at_work)
+    assert scorer.was_left
 
 
 @pytest.mark.enable_socket

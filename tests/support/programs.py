@@ -40,6 +40,28 @@ class SlowGenerator(FakeGenerator):
         return self.result
 
 
+class SlowScorer:
+    """Repeats the scorer's first event for thirty seconds; notes whether it was left meanwhile."""
+
+    def __init__(self, scorer):
+        self._scorer, self.was_left = scorer, False
+
+    def __getattr__(self, name):
+        return getattr(self._scorer, name)
+
+    def stream(self, answer, passages):
+        events = self._scorer.stream(answer, passages)
+        first = next(events)
+        try:
+            for _ in range(100):
+                time.sleep(0.3)
+                yield first
+        except GeneratorExit:
+            self.was_left = True
+            raise
+        return (yield from events)
+
+
 class ToyBackend:
     """One corpus of three passages, `rulebook`; ``parts`` change its pipeline."""
 
