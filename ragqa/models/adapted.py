@@ -29,7 +29,7 @@ def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
     """
     from safetensors.numpy import load_file, save_file
 
-    from ragqa.models.inference.bert_graph import merge_adapter
+    from ragqa.models.inference.weights import merge_adapter
 
     prefix = json.loads((adapter / "config.json").read_text(encoding="utf-8"))["model_type"]
     named = {f"{prefix}.{name}": tensor for name, tensor in load_file(body).items() if "pooler" not in name}

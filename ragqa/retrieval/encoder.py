@@ -17,14 +17,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import FairLock, RecentResults
-from ragqa.models.inference.bert_graph import (
-    BertShape,
-    OpenVinoEngine,
-    bert_shape,
-    merge_adapter,
-    openvino_version,
-    read_weights,
-)
+from ragqa.models.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.pair_encoding import (
     Inputs,
     PairEncoder,
@@ -34,6 +27,7 @@ from ragqa.models.inference.pair_encoding import (
     read_tokenizer,
 )
 from ragqa.models.inference.precision import Computed, Subject, timings, trial_batch
+from ragqa.models.inference.weights import merge_adapter, read_weights
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, SharedModel, weights_of
 from ragqa.settings.config import Precision

@@ -198,7 +198,7 @@ def test_the_loss_falls(trained):
 @pytest.mark.model
 def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
     from ragqa.lab.training.lora_layers import TARGETS
-    from ragqa.models.inference.bert_graph import merge_adapter, read_weights
+    from ragqa.models.inference.weights import merge_adapter, read_weights
 
     config = json.loads((trained.out / "adapter_config.json").read_text())
     assert (config["peft_type"], config["r"], config["lora_alpha"]) == ("LORA", 4, 8)

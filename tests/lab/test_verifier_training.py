@@ -28,7 +28,7 @@ from ragqa.lab.training.verifier import (
     gather_first,
 )
 from ragqa.models import write_manifest
-from ragqa.models.inference.bert_graph import PACKED, is_packed, read_weights
+from ragqa.models.inference.weights import PACKED, is_packed, read_weights
 from ragqa.types.scores import NliProbabilities
 from tests.conftest import DATA as SHARED
 from tests.support.tiny_models import write_trainable
@@ -190,6 +190,32 @@ def test_packed_weights_are_nearly_those_that_were_packed(trained, tmp_path):
     assert set(before) == set(after)
     for name, tensor in before.items():
         assert np.allclose(tensor, after[name], atol=np.abs(tensor).max() / 100), name
+
+
+def test_low_rank_changes_of_a_packed_base_are_packed_and_read(trained, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    base, folder = trained
+    pack_model(folder, base, tmp_path / "packed")
+    known = read_weights(tmp_path / "packed")
+    chance = np.random.default_rng(1)
+    wide = [name for name, one in known.items() if one.ndim == 2 and len(one) >= 8]
+    changes = {
+        name: (chance.normal(size=(len(known[name]), 2)) @ chance.normal(size=(2, known[name].shape[1]))).astype("f4")
+        for name in wide
+        if "embeddings" not in name
+    }
+    further = {name: one + changes.get(name, 0) for name, one in known.items()}
+    save_file({name: np.ascontiguousarray(one) for name, one in further.items()}, folder / WEIGHTS)
+    write_manifest(folder, "nli", WEIGHTS)
+    shared = pack_model(folder, tmp_path / "packed", tmp_path / "changed", rank=2)
+    assert set(changes) <= set(shared)
+    after = read_weights(tmp_path / "changed")
+    assert set(after) == set(further)
+    for name, tensor in further.items():
+        assert np.allclose(tensor, after[name], atol=np.abs(tensor).max() / 100), name
+    kept = load_file(tmp_path / "changed" / PACKED)
+    assert {kept[f"{name}.down"].shape[0] for name in changes} == {2}
 
 
 def test_the_mean_with_earlier_weights_is_packed_and_others_are_refused(trained, tmp_path):

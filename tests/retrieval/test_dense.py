@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.infra.disk_cache import RecentResults
-from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows, read_vectors, write_vectors

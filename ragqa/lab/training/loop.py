@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ragqa.errors import ModelError
 from ragqa.infra.files import replacing
 from ragqa.models import write_manifest
-from ragqa.models.inference.bert_graph import is_packed
 from ragqa.models.inference.precision import Computed, Subject, timings
 from ragqa.models.inference.torch_engine import classifier_of, quiet_transformers, torch_version
+from ragqa.models.inference.weights import is_packed
 from ragqa.settings.config import Precision
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from ragqa.errors import ConfigError, ModelError
 from ragqa.infra.files import replacing, write_whole
 from ragqa.lab.training.loop import trains_in_bf16
 from ragqa.models import write_manifest
-from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
 from ragqa.models.inference.pair_encoding import encodable, padded_length
+from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
 from ragqa.retrieval.encoder import covers
 from ragqa.retrieval.local_models import ADAPTER, EncoderWeights, weights_of
 from ragqa.settings.config import Precision

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
 from ragqa.models import manifest_of, write_manifest
-from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack
+from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, low_rank, pack, read_weights
 
 HALF_STEP = 2.0**-10  # relative rounding error in half precision
 SMALLEST = 2.0**-24  # positive number in half precision
@@ -22,8 +22,12 @@ MATRIX = 2  # dimensions
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 
 
-def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5) -> tuple[str, ...]:
+def pack_model(
+    folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5, rank: int = 0
+) -> tuple[str, ...]:
     """Packs the model of ``folder`` into ``out``, which must be beside ``base``; returns the shared names.
+
+    With a ``rank``, only low-rank changes of the base's matrices are packed.
 
     With ``earlier``, the weights from which its training started, a mean of both is packed, with ``share`` for the new
     ones (Wortsman et al. 2022). The mean keeps more of what only one of the trainings taught. Raises ModelError.
@@ -41,7 +45,7 @@ def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None,
             raise ModelError(f"expected the tensors of {folder} in {earlier}, found others; name what it began with")
         weights = {name: _mean(one, others[name], share) for name, one in weights.items()}
     out.mkdir(parents=True, exist_ok=True)
-    shared = pack(weights, load_file(base / WEIGHTS), base.name, out / PACKED)
+    shared = pack(weights, read_weights(base), base.name, out / PACKED, rank)
     _copy(folder, out)
     write_manifest(out, manifest_of(folder)["kind"], PACKED)
     return shared
@@ -71,11 +75,11 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
         if base is None or base.shape != tensor.shape or tensor.ndim != MATRIX:
             msg = f"expected {body} to have {name} but for a matrix's change, found another tensor; name its own body"
             raise ModelError(msg)
-        u, sizes, v = np.linalg.svd(tensor.astype(np.float32) - base.astype(np.float32), full_matrices=False)
-        left_out = max(left_out, float(np.sqrt((sizes[rank:] ** 2).sum() / (sizes**2).sum())))
-        root, layer = np.sqrt(sizes[:rank]), name.removesuffix(".weight")
-        kept[f"{PREFIX}{layer}.lora_A.weight"] = np.ascontiguousarray(root[:, None] * v[:rank]).astype(np.float16)
-        kept[f"{PREFIX}{layer}.lora_B.weight"] = np.ascontiguousarray(u[:, :rank] * root).astype(np.float16)
+        change, layer = tensor.astype(np.float32) - base.astype(np.float32), name.removesuffix(".weight")
+        down, up = low_rank(change, rank)
+        rest = change - up.astype(np.float32) @ down.astype(np.float32)
+        left_out = max(left_out, float(np.linalg.norm(rest) / np.linalg.norm(change)))
+        kept[f"{PREFIX}{layer}.lora_A.weight"], kept[f"{PREFIX}{layer}.lora_B.weight"] = down, up
         layers.append(layer)
     out.mkdir(parents=True, exist_ok=True)
     save_file(kept, out / ADAPTER_WEIGHTS, metadata={"format": "pt"})

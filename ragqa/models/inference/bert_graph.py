@@ -2,15 +2,10 @@
 
 On two AMD cores with avx512_bf16 OpenVINO computes it in bf16 twice as fast as PyTorch in fp32 (`make benchmark`).
 Unlike PyTorch, it gives an item the same bits whatever else is in its batch.
-
-In ``packed.safetensors``, matrices are int8 with a ``NAME.scale`` (float32, one per row) and all else is fp16. The
-file's metadata names a neighbouring folder whose word embeddings it shares, with their sha256.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import math
 import sys
@@ -24,95 +19,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.errors import ModelError
 from ragqa.models.inference.pair_encoding import Inputs
-
-PACKED: Final = "packed.safetensors"
-SCALE: Final = ".scale"
-LARGEST = 127  # of an int8
-LEAST_ROWS = 8  # a matrix with fewer rows is a head and stays in fp16
-
-Weights = Mapping[str, npt.NDArray[Any]]
-
-
-def is_packed(folder: Path) -> bool:
-    """Whether the folder holds packed weights."""
-    return (folder / PACKED).is_file()
-
-
-def pack(weights: Weights, base: Weights, base_name: str, file: Path) -> tuple[str, ...]:
-    """Writes ``file``; returns the names of the equal 2-D tensors that it shares with ``base``."""
-    from safetensors.numpy import save_file
-
-    kept: dict[str, npt.NDArray[Any]] = {}
-    shared = []
-    for name, tensor in weights.items():
-        if name in base and tensor.ndim == 2 and np.array_equal(base[name], tensor):
-            shared.append(name)
-        elif tensor.ndim == 2 and len(tensor) >= LEAST_ROWS:
-            rows = tensor.astype(np.float32)
-            scale = np.maximum(np.abs(rows).max(axis=1) / LARGEST, np.finfo(np.float32).tiny)
-            kept[name] = np.rint(rows / scale[:, None]).astype(np.int8)
-            kept[name + SCALE] = scale.astype(np.float32)
-        else:
-            kept[name] = tensor.astype(np.float16)
-    metadata = {"base": base_name, "shared": ",".join(shared), "shared_sha256": _sha256(base, shared)}
-    save_file(kept, file, metadata=metadata)
-    return tuple(shared)
-
-
-def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """All weights by name, float32 where they were packed. Raises ModelError if the base's weights differ."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(folder / PACKED, framework="np") as file:
-            metadata = file.metadata()
-            kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-        shared = [name for name in metadata["shared"].split(",") if name]
-        base_folder = folder.parent / metadata["base"]
-        base = _tensors(base_folder, shared)
-        found = _sha256(base, shared)
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"The packed weights in {folder} cannot be read ({type(error).__name__}: {str(error).strip()[:300]}); "
-            "expected packed.safetensors, and its base in the folder beside it. Reinstall ragqa."
-        ) from error
-    if found != metadata["shared_sha256"]:
-        raise ModelError(
-            f"{folder} shares weights with {base_folder}, and these are others: expected sha256 "
-            f"{metadata['shared_sha256']}, found {found}; reinstall ragqa."
-        )
-    weights = {name: base[name] for name in shared}
-    for name, tensor in kept.items():
-        if not name.endswith(SCALE):
-            scale = kept.get(name + SCALE)
-            weights[name] = tensor if scale is None else np.multiply(tensor, scale[:, None], dtype=np.float32)
-    return weights
-
-
-def _tensors(folder: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of these names in the folder's safetensors files."""
-    from safetensors import safe_open
-
-    found: dict[str, npt.NDArray[Any]] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, framework="np") as file:
-            found |= {name: file.get_tensor(name) for name in file.keys() if name in names}  # noqa: SIM118
-    return found
-
-
-def _sha256(weights: Weights, names: Sequence[str]) -> str:
-    digest = hashlib.sha256()
-    for name in names:
-        digest.update(np.ascontiguousarray(weights[name]).data)
-    return digest.hexdigest()
-
+from ragqa.models.inference.weights import Weights, read_weights, unreadable
 
 TELEMETRY = "openvino_telemetry"
-ADAPTER_CONFIG: Final = "adapter_config.json"
-ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
-PREFIX: Final = "base_model.model."
 FARAWAY = -1e9  # added to the attention scores of padding, so that its weight is exactly 0
 
 logger = logging.getLogger(__name__)
@@ -200,29 +110,6 @@ def _openvino() -> Any:  # noqa: ANN401 - a module
     return openvino
 
 
-def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """Every tensor in the folder's safetensors files by name, unpacked if packed. Raises ModelError."""
-    if is_packed(folder):
-        return unpack(folder)
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    weights: dict[str, npt.NDArray[Any]] = {}
-    try:
-        for file in sorted(folder.glob("*.safetensors")):
-            weights.update(load_file(file))
-    except (OSError, SafetensorError, ValueError) as error:
-        raise _unreadable(folder, error) from error
-    return weights
-
-
-def _unreadable(folder: Path, error: Exception) -> ModelError:
-    return ModelError(
-        f"The weights in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip()[:300]}); expected "
-        "those of a BERT. Reinstall ragqa, or choose an embedded model."
-    )
-
-
 class OpenVinoEngine:
     """A compiled graph. Not thread-safe: its owner must lock it."""
 
@@ -240,7 +127,7 @@ class OpenVinoEngine:
         try:
             graph = _build_graph(read_weights(folder) if weights is None else weights, shape)
         except (KeyError, ValueError) as error:
-            raise _unreadable(folder, error) from error
+            raise unreadable(folder, error) from error
         core = _openvino().Core()
         can = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         # OpenVINO can emulate bf16 on processors without it: slower, and a pair's bits depend on the others in its
@@ -353,45 +240,3 @@ def _relative(weights: npt.NDArray[Any], n_positions: int) -> npt.NDArray[np.flo
     wide = np.minimum(n_exact + (far * (n_buckets - n_exact)).astype(np.int64), n_buckets - 1)
     buckets = (apart > 0) * n_buckets + np.where(np.abs(apart) < n_exact, np.abs(apart), wide)
     return np.ascontiguousarray(weights[buckets].T, dtype=np.float32)
-
-
-def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """The weights with this folder's low-rank adapter (PEFT's format) merged in; changed weights are float32.
-
-    ``W' = W + (lora_alpha / r) * B A`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1). The folder
-    holds ``adapter_config.json``, and ``adapter_model.safetensors`` with ``base_model.model.LAYER.lora_A.weight`` and
-    ``lora_B``. Modules that the former lists in ``modules_to_save``, such as a classifier, are complete in the latter
-    and are added. Raises ModelError if the folder is no LoRA adapter, or one of another model.
-    """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-        scale = float(config["lora_alpha"]) / int(config["r"])
-        tensors = {name.removeprefix(PREFIX): tensor for name, tensor in load_file(folder / ADAPTER_WEIGHTS).items()}
-        whole = tuple(f"{module}." for module in config.get("modules_to_save") or ())
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
-        raise ModelError(
-            f"expected a LoRA adapter in PEFT's format in {folder}, found something else ({type(error).__name__}: "
-            f"{error}); name another folder, or leave the adapter out"
-        ) from error
-    if config.get("peft_type", "LORA") != "LORA" or config.get("use_dora") or config.get("use_rslora"):
-        raise _other(folder, "plain LoRA", "another kind of adapter")
-    factors = {name: tensor for name, tensor in tensors.items() if not name.startswith(whole)}
-    merged = {**weights, **{name: tensor for name, tensor in tensors.items() if name not in factors}}
-    layers = {name.removesuffix(".lora_A.weight") for name in factors if name.endswith(".lora_A.weight")}
-    if len(factors) != 2 * len(layers):
-        raise _other(folder, "a lora_A and a lora_B per layer", f"{len(factors)} tensors of {len(layers)} layers")
-    for layer in sorted(layers):
-        name = layer + ".weight"
-        down, up = factors[f"{layer}.lora_A.weight"], factors.get(f"{layer}.lora_B.weight")
-        if name not in merged or up is None or merged[name].shape != (up.shape[0], down.shape[1]):
-            raise _other(folder, f"factors that fit {name} of the model", "others")
-        change = scale * (up.astype(np.float32) @ down.astype(np.float32))
-        merged[name] = merged[name].astype(np.float32) + change
-    return merged
-
-
-def _other(folder: Path, expected: str, found: str) -> ModelError:
-    return ModelError(f"expected {expected} in the adapter {folder}, found {found}; name the adapter of this model")

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
-from ragqa.models.inference.bert_graph import is_packed, unpack
 from ragqa.models.inference.pair_encoding import Inputs
+from ragqa.models.inference.weights import is_packed, unpack
 
 logger = logging.getLogger(__name__)
 
