@@ -99,6 +99,14 @@ def test_bad_arguments_are_refused_in_words(backend, tool, arguments, words):
     assert words in found.content[0].text
 
 
+def test_arguments_that_are_missing_or_of_another_type_are_named(backend):
+    (found,) = told(backend, ("search", {"question": 7}))
+    (block,) = found.content
+    assert found.is_error
+    assert "question: input should be a valid string; corpus: field required; correct them" in block.text
+    assert "http" not in block.text
+
+
 def test_a_writer_that_fails_is_told_without_a_trace(tmp_path, monkeypatch):
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
     broken = ToyBackend(tmp_path, generator=FakeGenerator(ANSWER, GenerationError("the server is down"), error_after=1))

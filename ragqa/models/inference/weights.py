@@ -47,13 +47,13 @@ def pack(weights: Weights, base: Weights, base_name: str, file: Path, rank: int 
     kept: dict[str, npt.NDArray[Any]] = {}
     shared = []
     for name, tensor in weights.items():
-        known = base.get(name)
-        fits = known is not None and tensor.ndim == 2 and known.shape == tensor.shape
-        if fits and np.array_equal(known, tensor):
+        fits = name in base and tensor.ndim == 2 and base[name].shape == tensor.shape
+        if fits and np.array_equal(base[name], tensor):
             shared.append(name)
         elif fits and rank and len(tensor) >= LEAST_ROWS:
             shared.append(name)
-            kept[name + DOWN], kept[name + UP] = low_rank(tensor.astype(np.float32) - known.astype(np.float32), rank)
+            change = tensor.astype(np.float32) - base[name].astype(np.float32)
+            kept[name + DOWN], kept[name + UP] = low_rank(change, rank)
         elif tensor.ndim == 2 and len(tensor) >= LEAST_ROWS:
             rows = tensor.astype(np.float32)
             scale = np.maximum(np.abs(rows).max(axis=1) / LARGEST, np.finfo(np.float32).tiny)

@@ -15,6 +15,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
 from starlette.types import ASGIApp
 
 from ragqa.errors import BusyError, RagqaError
@@ -35,10 +36,24 @@ _READ_ONLY: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False,
 _P = ParamSpec("_P")
 
 
+class _Server(MCPServer):
+    """A server that says what is wrong with a call's arguments in ragqa's own words."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context | None = None) -> Any:  # noqa: ANN401
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.__cause__.errors())
+            msg = f"expected the arguments that {name} lists, found {'; '.join(wrong)}; correct them and call again"
+            raise ToolError(msg) from error
+
+
 def tools_server(backend: Backend) -> MCPServer:
     """The server of the tools, for standard input and output or to be mounted in an HTTP server."""
     with _own_logging():
-        server = MCPServer("ragqa", version=__version__, instructions=INSTRUCTIONS)
+        server = _Server("ragqa", version=__version__, instructions=INSTRUCTIONS)
     for tool in _tools(backend):
         server.tool(annotations=_READ_ONLY)(_refusing(tool))
 
