@@ -25,6 +25,7 @@ JUDGED = DATA / "judged_sentences.jsonl.gz"
 GAPS = DATA / "written_gaps.jsonl.gz"
 LONGEST_TEXT = 6_000  # characters of a passage that are split; tables and annexes beyond give no sentences
 TEST_WRITERS = ("w42",)  # whose passages measure
+TEST_GAPS = "own:d:"  # ids of the rules that measure begin so
 HOTPOT = "wikipedia/hotpotqa_a.jsonl"
 
 
@@ -130,9 +131,12 @@ def _source_of(passage_id: str) -> str:
     return passage_id.partition(":")[0]
 
 
-def written_gaps() -> tuple[Gap, ...]:
-    """Invented rules split into parts, each with four passages of policies."""
-    return rows_of(GAPS, Gap)
+def written_gaps(*, is_test: bool = False) -> tuple[Gap, ...]:
+    """Invented rules split into parts, each with four passages of policies.
+
+    With ``is_test`` those that measure, which must not be trained on, else the others.
+    """
+    return tuple(gap for gap in rows_of(GAPS, Gap) if gap.id.startswith(TEST_GAPS) is is_test)
 
 
 def digest_of(sentences: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ from ragqa.lab.training.verifier import (
     gap_pairs,
     gather_claims,
     gather_first,
+    policy_pairs,
 )
 from ragqa.models import write_manifest
 from ragqa.models.inference.weights import PACKED, is_packed, read_weights
@@ -88,6 +89,27 @@ def test_parts_of_a_rule_are_told_missing_or_clashing():
     assert found[gap.rule, "We keep no records, but pay."] == CONTRADICTION
     assert ("We keep no records, but pay.", "A Firm must pay") not in found  # whether it is told is not known
     assert found["We dance.", "A Firm must pay"] == NEUTRAL
+
+
+def test_policies_meet_the_whole_rule_its_parts_and_where_it_has_no_list_its_clauses():
+    rule = "A Firm must keep a log of gifts and must review the log every month."
+    parts = (RulePart("duty", "keep a log of gifts"), RulePart("duty 2", "review the log every month"))
+    clash = ClashingWords("each year", "every month")
+    texts = (
+        PolicyText("We keep a log of gifts. It is read weekly.", "covered", (), None, (0, 1)),
+        PolicyText("We keep a log of gifts. We dance.", "partly", ("duty 2",), None, (0,)),
+        PolicyText("We sing. The log of gifts is read each year.", "conflicts", (), clash, (1,)),
+    )
+    gap = Gap("own:1:1", rule, "A Firm", "must", "", "", parts, texts)
+    found = {(pair.premise, pair.hypothesis): pair.label for pair in policy_pairs(gap, random.Random(1))}
+    covered, partly, conflicts = (text.text for text in texts)
+    assert [found[one, rule] for one in (covered, partly, conflicts)] == [ENTAILMENT, NEUTRAL, CONTRADICTION]
+    keep, review = "A Firm must keep a log of gifts", "A Firm must review the log every month"
+    assert found[covered, review] == ENTAILMENT
+    assert [found[partly, one] for one in (keep, review)] == [ENTAILMENT, NEUTRAL]
+    assert found[conflicts, review] == CONTRADICTION
+    assert (conflicts, keep) not in found  # whether it is told is not known
+    assert found["The log of gifts is read each year.", "review the log every month"] == CONTRADICTION
 
 
 @pytest.mark.data

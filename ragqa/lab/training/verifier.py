@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ragqa.english.clauses import clauses
 from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
 from ragqa.lab.claims import Claim, ClaimedPassage, Gap, PolicyText, fold_of, read_claims, read_gaps
@@ -45,6 +46,7 @@ class VerifierSources:
     answers: Path | None = None  # JSON list of {Answer, Passages} whose sentences a teacher labels, too
     n_taught: int = 0  # pairs labelled by a teacher
     n_first: int = 0  # short general pairs, seen before all others, from which a backbone learns the task
+    policies: bool = False  # only pairs of policies and rules, for the model that reads policies
     seed: int = 1
 
 
@@ -94,17 +96,22 @@ def gather_unlabelled(sources: VerifierSources) -> list[tuple[str, str]]:
 
 def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
     """(training pairs; claims of the held-out fold, each with its whole passage). Raises CorpusError."""
-    passages, gaps = read_claims(sources.claims / "claims.jsonl"), read_gaps(sources.claims / "gaps.jsonl")
+    gaps = read_gaps(sources.claims / "gaps.jsonl")
+    learnt_gaps = [gap for gap in gaps if fold_of(gap.id) != sources.fold]
+    learnt_gaps += written_gaps() if sources.written else ()
+    if sources.policies:
+        chance = random.Random(sources.seed)
+        train = [pair for gap in learnt_gaps for pair in policy_pairs(gap, chance)]
+        return train, [pair for gap in written_gaps(is_test=True) for pair in policy_pairs(gap, chance)]
+    passages = read_claims(sources.claims / "claims.jsonl")
     learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]
     if sources.written:
         learnt += (one.claimed for one in written_passages(sources.written, sources.fold))
     chance = random.Random(sources.seed)
-    train: list[LabelledPair] = []
+    train = []
     for _ in range(sources.passes):
         for passage in learnt:
             train += (pair for claim in passage.claims for pair in claim_pairs(passage, claim, chance))
-    learnt_gaps = [gap for gap in gaps if fold_of(gap.id) != sources.fold]
-    learnt_gaps += written_gaps() if sources.written else ()
     train += sources.passes * [pair for gap in learnt_gaps for pair in gap_pairs(gap)]
     general = [pair for path in sources.pairs for pair in read_pairs(path)]
     general = weighed(general, SET_SHARES, sources.seed)
@@ -170,6 +177,57 @@ def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
                 for premise in dict.fromkeys((policy.text, told or policy.text, *own)):
                     yield LabelledPair(premise, f"{lead} {part.text}".strip(), label, "gaps")
         yield from (LabelledPair(gap.rule, one, CONTRADICTION, "gaps") for one in clashing)
+
+
+LABEL_OF_POLICY = {"covered": ENTAILMENT, "partly": NEUTRAL, "conflicts": CONTRADICTION, "absent": NEUTRAL}
+TOLD = 0.5  # chance that a part that is stated also meets the deciding sentences alone
+SHARED = 0.5  # share of a missing part's words in a clause, from which it is not known whether the clause is stated
+
+
+def policy_pairs(gap: Gap, chance: random.Random) -> list[LabelledPair]:
+    """Policies (premise) with the rule, each of its parts after the lead-in and, without a list, each clause.
+
+    Entailment: the policy states it, or is stricter; contradiction: it clashes; neutral: it does not state it.
+    """
+    lead = next((part.text for part in gap.parts if part.key == "lead"), "")
+    found: dict[tuple[str, str], int] = {}
+    for policy in gap.texts:
+        sentences = [span.text for span in split_sentences(policy.text)]
+        told = (
+            " ".join(sentences[n] for n in policy.sentences if n < len(sentences)) if policy.label != "absent" else ""
+        )
+        clashing = [one for one in sentences if policy.clash and policy.clash.policy in one]
+        for premise in (policy.text, told) if told else (policy.text,):
+            found[premise, gap.rule] = LABEL_OF_POLICY[policy.label]
+        for part in gap.parts:
+            label = None if part.key == "lead" else _label_of_part(policy, part.key, part.text)
+            if label is None:
+                continue
+            hypothesis = f"{lead} {part.text}".strip()
+            found[policy.text, hypothesis] = label
+            if label == CONTRADICTION:
+                found |= {(one, hypothesis): label for one in clashing}
+            elif told and chance.random() < TOLD:
+                found[told, hypothesis] = label
+        missing = [part.text for part in gap.parts if part.key in policy.missing]
+        for clause in () if lead else clauses(gap.rule):
+            label = _label_of_clause(policy, clause.span.text, missing)
+            if label is not None:
+                found[policy.text, clause.text] = label
+    return [LabelledPair(premise, hypothesis, label, "policies") for (premise, hypothesis), label in found.items()]
+
+
+def _label_of_clause(policy: PolicyText, clause: str, missing: Sequence[str]) -> int | None:
+    """The label of a rule's clause; None if it is unknown."""
+    if policy.label == "absent":
+        return NEUTRAL
+    if policy.clash:
+        return CONTRADICTION if policy.clash.rule in clause or clause in policy.clash.rule else None
+    if any(part in clause or clause in part for part in missing):
+        return NEUTRAL
+    words = set(clause.split())
+    shared = any(len(set(part.split()) & words) > SHARED * len(set(part.split())) for part in missing)
+    return None if shared else ENTAILMENT
 
 
 def _label_of_part(policy: PolicyText, key: str, text: str) -> int | None:
