@@ -227,5 +227,5 @@ class LateEncoder(SharedModel[FloatMatrix]):
         matrices = [np.array(matrix, dtype=np.float32) for matrix in vectors]
         lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
         if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
-            raise ModelError(f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}")
+            raise ModelError(f"expected vectors of length 1 from the model {self.info.name}, found others; {_INSTEAD}")
         return matrices

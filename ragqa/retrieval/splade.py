@@ -140,6 +140,6 @@ class SpladeEncoder(SharedModel[Any]):
         vectors = self._computed(texts, query=query, convert_to_sparse_tensor=False, save_to_cpu=True)
         numbers = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
         if not np.isfinite(numbers).all():
-            msg = f"expected finite weights from the SPLADE model {self._info.name}, found others; {_INSTEAD}"
+            msg = f"expected finite weights from the SPLADE model {self.info.name}, found others; {_INSTEAD}"
             raise ModelError(msg)
         return sparse.csr_array(np.maximum(numbers, 0))

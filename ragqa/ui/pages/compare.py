@@ -22,8 +22,8 @@ from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS
 from ragqa.types import Question
 from ragqa.ui import access
-from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
-from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.html.compare import COMPARE, passages_html, sentences_html, summary_html
+from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_names
 from ragqa.ui.pages.settings import current_settings, preset_label
 from ragqa.ui.state import resources
@@ -192,7 +192,7 @@ def _live(runs: tuple[Run, Run]) -> None:
     with st.container():
         if working is not None:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):
-                st.html(progress_html(f"{SIDES[working].upper()}: {views[working].phase}", runs[0].seconds))
+                st.html(RENDER.progress(f"{SIDES[working].upper()}: {views[working].phase}", runs[0].seconds))
                 st.button("Stop", on_click=_stop, args=(runs,), key="stop")
     for side, view in zip(SIDES, views, strict=True):
         if view.error:
@@ -222,10 +222,10 @@ def _draw(a: View, b: View) -> None:
             st.html(notice_html("Neither has written anything."))
     with right:
         st.markdown("##### Scores")
-        st.html(values_html(found.scores, "Scores"))
+        st.html(COMPARE.values(found.scores, "Scores"))
         if found.seconds:
             st.markdown("##### Seconds")
-            st.html(values_html(found.seconds, "Seconds"))
+            st.html(COMPARE.values(found.seconds, "Seconds"))
     st.markdown("##### Passages")
     st.html(passages_html(found.passages))
     ids = [view.record_id for view in (a, b)]

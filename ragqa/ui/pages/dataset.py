@@ -41,7 +41,7 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import Templates
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
-from ragqa.ui.pages.evaluation.render import figures_html
+from ragqa.ui.pages.evaluation.render import EVALUATION
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns
 from ragqa.ui.shared import shared
@@ -145,7 +145,7 @@ def _make(runs: EvaluationRuns, paths: Paths) -> None:
     st.html(notice_html(words, "bad" if view.error else "mixed" if view.stopped else "good"))
     if not view.complete:
         st.button("Continue", key="dataset_on", on_click=partial(_start, runs, view.settings), disabled=busy)
-    st.html(figures_html(view.report.figures))
+    st.html(EVALUATION.figures(view.report.figures))
     draw_comparisons(view.report, "Result")
 
 

@@ -17,7 +17,7 @@ from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import notice_html, turns_html
+from ragqa.ui.html.render import RENDER, notice_html
 
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
 SUGGESTED = 3
@@ -93,4 +93,4 @@ def draw_thread(found: FollowUp, records: RecordStore) -> None:
             known[found.record_id] = thread_of(found.record_id, records)
         except RagqaError:  # its record is gone, or not this person's
             known[found.record_id] = ()
-    st.html(turns_html([(one.question, one.answer) for one in known[found.record_id]], found.asked, found.record_id))
+    st.html(RENDER.turns([(one.question, one.answer) for one in known[found.record_id]], found.asked, found.record_id))

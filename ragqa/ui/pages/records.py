@@ -14,7 +14,7 @@ from ragqa.server.access.policy import GROUP, Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import notice_html, records_html
+from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.cases import draw_add, draw_case, draw_cases
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
@@ -129,7 +129,7 @@ def _listed(store: RecordStore, paths: Paths, against: str) -> None:
     found = store.list(PAGE + 1, after=after, words=words, index=index or "", since=day)
     records = found[:PAGE]
     if records:
-        st.html(records_html(records, resources.stale_records(records, store, paths), against))
+        st.html(RENDER.records(records, resources.stale_records(records, store, paths), against))
     else:
         st.html(notice_html("No record has these words, corpus and day."))
     with st.container(horizontal=True, vertical_alignment="center", key="history_pages"):

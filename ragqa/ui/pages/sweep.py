@@ -23,7 +23,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
-from ragqa.ui.html.compare import points_html
+from ragqa.ui.html.compare import COMPARE
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.compare import kept_choice
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
@@ -213,7 +213,7 @@ def _choose(found: Sweep, config: Config, clicked: dict[str, float] | None) -> N
     rows += [("the settings now", one) for one in (found.present, *found.points) if one.values == now][:1]
     if found.has_gold:
         rows.append((f"best F2: {_at(best)}", best))
-    st.html(points_html(rows))
+    st.html(COMPARE.points(rows))
     st.button("Apply the chosen point", key="sweep_apply", on_click=_apply, args=(chosen,), type="primary")
     told = st.session_state.pop("sweep_told", "")
     if told:

@@ -18,7 +18,7 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.form import settings_form
-from ragqa.ui.pages.evaluation.render import comparison_html, run_head_html, runs_html, turned_html
+from ragqa.ui.pages.evaluation.render import EVALUATION
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView
 from ragqa.ui.shared import shared
@@ -150,7 +150,7 @@ def _show(run_id: str, benchmark: Benchmark, runs: EvaluationRuns, paths: Paths)
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
         return
-    st.html(run_head_html(benchmark, view.settings))
+    st.html(EVALUATION.run_head(benchmark, view.settings))
     live = runs.live(run_id)
     if live and view.running:
         st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
@@ -191,15 +191,15 @@ def _draw_two(run_ids: list[str], runs: EvaluationRuns) -> None:
         return
     benchmark, pairs = offered()[a.benchmark], paired(a.rows, b.rows)
     for letter, view in zip("AB", (a, b), strict=True):
-        st.html(run_head_html(offered()[view.benchmark], view.settings, f"{letter}: "))
+        st.html(EVALUATION.run_head(offered()[view.benchmark], view.settings, f"{letter}: "))
     if a.benchmark != b.benchmark or not pairs:
         st.html(notice_html("These runs have no question in common: tick two of one benchmark.", "mixed"))
         return
-    st.html(comparison_html(compared(pairs, a.report.columns)))
+    st.html(EVALUATION.comparison(compared(pairs, a.report.columns)))
     both = turned(pairs)
     st.subheader(f"{quantity(len(both), 'question')} turned", anchor=False)
     if both:
-        st.html(turned_html(both, benchmark))
+        st.html(EVALUATION.turned(both, benchmark))
 
 
 def _earlier(runs: EvaluationRuns) -> None:
@@ -207,4 +207,4 @@ def _earlier(runs: EvaluationRuns) -> None:
     if found:
         st.divider()
         st.subheader("Earlier runs", anchor="earlier")
-        st.html(runs_html(found[:LISTED_RUNS]))
+        st.html(EVALUATION.runs(found[:LISTED_RUNS]))
