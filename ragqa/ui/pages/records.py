@@ -6,7 +6,6 @@ from datetime import date
 
 import streamlit as st
 
-from ragqa.errors import RagqaError
 from ragqa.library.changes import stale_words
 from ragqa.records.store import RecordStore
 from ragqa.records.words import cut
@@ -16,6 +15,7 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.cases import draw_add, draw_case, draw_cases
+from ragqa.ui.pages.notices import error_shown
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 
@@ -31,7 +31,7 @@ def records_page() -> None:
     st.title("History")
     paths = Paths.from_env()
     record_id, case_id = st.query_params.get("record"), st.query_params.get("case")
-    try:
+    with error_shown():
         store = resources.record_store(paths.records)
         if record_id:
             record = store.load(record_id)
@@ -60,8 +60,6 @@ def records_page() -> None:
             if access.gate().audit:
                 words = "No record here is yours or shared with you."
             st.html(notice_html(words))
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _shows_cases() -> bool:
