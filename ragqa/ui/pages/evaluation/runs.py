@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from ragqa.evaluation.run import RunProgress, Stop, run
 from ragqa.infra.files import write_whole
 from ragqa.infra.job import Job
 from ragqa.infra.journal import translated
+from ragqa.infra.validation import adapter_of
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.state import resources
@@ -247,18 +247,11 @@ def view_to_json(view: EvaluationView) -> str:
 def view_from_json(text: str, name: str) -> EvaluationView:
     """The view in this text of the file ``name``. Raises RecordError where it is invalid."""
     try:
-        found: EvaluationView = _adapter().validate_json(text)
+        found: EvaluationView = adapter_of(EvaluationView).validate_json(text)
     except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
         msg = f"{name} is not what an evaluation wrote; run it again, what is done is stored beside it"
         raise RecordError(msg) from error
     return found
-
-
-@cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where a view is read
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(EvaluationView)
 
 
 def _state(view: EvaluationView) -> str:
