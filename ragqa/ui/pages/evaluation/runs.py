@@ -28,7 +28,7 @@ from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.benchmark import Benchmark, Settings, Status
 from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
-from ragqa.evaluation.run import RunProgress, Stop, run
+from ragqa.evaluation.run import RunProgress, run
 from ragqa.infra.files import write_whole
 from ragqa.infra.job import Job
 from ragqa.infra.journal import translated
@@ -106,15 +106,15 @@ class BackgroundRun(Job[EvaluationView]):
 
     def work(self) -> None:
         """Evaluates until it is complete or stopped."""
-        settings, stop = self.view.settings, Stop(self.stopped)
+        settings, stop = self.view.settings, self.stopped
         steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
         with sharing(self._load), closing(steps):  # type: ignore[type-var]
             for step in steps:
                 self.view = _after(self.view, step)
-                if stop.is_set and not step.total:  # still loading
+                if stop.is_set() and not step.total:  # still loading
                     break
         last = self.view
-        stopped = stop.is_set and (last.done < last.total or not last.total)
+        stopped = stop.is_set() and (last.done < last.total or not last.total)
         self._end(replace(last, phase="Stopped" if stopped else "Done", stopped=stopped))
 
     def failed(self, words: str, error: RagqaError | None) -> None:
