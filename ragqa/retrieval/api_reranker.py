@@ -48,7 +48,12 @@ class ApiReranker(TextReranker):
         self._most = DOCUMENTS_PER_REQUEST[provider]
         self._options: dict[str, Any] = {"truncation": True} if self._api.provider.is_voyage else {}
         identity = json.dumps(["rerank", *self._api.identity])
-        self.info = ModelInfo(name, hashlib.sha256(identity.encode()).hexdigest(), "api")
+        self._info = ModelInfo(name, hashlib.sha256(identity.encode()).hexdigest(), "api")
+
+    @property
+    def info(self) -> ModelInfo:
+        """Its ``precision`` is "api"."""
+        return self._info
 
     def close(self) -> None:
         """Closes connections; the reranker cannot be used afterwards."""

@@ -98,7 +98,12 @@ class LearnedRanker(Reranker):
                 f"The ranker in {folder} was trained on other features than this version of ragqa computes; train it "
                 "again with `ragqa train ranker`, or leave the reranker out."
             )
-        self.info = ModelInfo(shown_name(model, folder), fingerprint, f"fp64, LightGBM {lightgbm.__version__}")
+        self._info = ModelInfo(shown_name(model, folder), fingerprint, f"fp64, LightGBM {lightgbm.__version__}")
+
+    @property
+    def info(self) -> ModelInfo:
+        """Its ``precision`` names the arithmetic and the library."""
+        return self._info
 
     def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
         """A score for each of the best ``depth`` hits, in order. Raises ModelError if a ranking is missing."""
@@ -106,7 +111,7 @@ class LearnedRanker(Reranker):
         if lacking:
             how = f" (`--also {self._further}`)" if self._further in lacking else ""
             raise ModelError(
-                f"The reranker {self.info.name} reads the rankings {', '.join(self._read)}; this index has no "
+                f"The reranker {self._info.name} reads the rankings {', '.join(self._read)}; this index has no "
                 f"{' and no '.join(lacking)}. Build the index with it{how}, or leave the reranker out."
             )
         features = ranking_features(question, hits, depth, corpus, self._further)

@@ -41,7 +41,12 @@ class CrossEncoderReranker(TextReranker):
                 f"The model in {folder} has {self._classifier.n_labels} outputs; expected one, as rerankers have. "
                 "Choose another, make one with `ragqa train reranker`, or leave the reranker out."
             )
-        self.info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
+        self._info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Its ``precision`` names the arithmetic and the library: "bf16, OpenVINO 2026.4.1"."""
+        return self._info
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """The model's logit per text, in the order given; equal texts are computed once.

@@ -54,7 +54,12 @@ class CrossEncoderNli(NliModel):
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision, "joined" if joined else "pair", fingerprint)
         self._columns = label_columns(self._classifier.config, folder)
-        self.info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
+        self._info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
+
+    @property
+    def info(self) -> ModelInfo:
+        """``precision`` names the arithmetic and the library that did it: "bf16, OpenVINO 2026.4.1"."""
+        return self._info
 
     def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
         """One result per (premise, hypothesis), in the order given; equal pairs are computed once.
@@ -67,7 +72,7 @@ class CrossEncoderNli(NliModel):
         logits = self._classifier.logits(distinct).astype(np.float64)[:, self._columns]
         if not np.isfinite(logits).all():
             raise ScoringError(
-                f"The NLI model {self.info.name} gave numbers that are not finite in {self.info.precision}; "
+                f"The NLI model {self._info.name} gave numbers that are not finite in {self._info.precision}; "
                 "the answer is not lost. Check the model's files, or reinstall ragqa."
             )
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))

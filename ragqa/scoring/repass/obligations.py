@@ -45,8 +45,12 @@ class TfidfObligationClassifier(ObligationClassifier):
     def __init__(self, model: str = "obligations-tfidf") -> None:
         """The model of this name, or in this folder, checked. Raises ModelError."""
         folder = resolve_model(model, KIND)
-        self.info = ModelInfo(folder.name, check_model(folder, KIND))
+        self._info = ModelInfo(folder.name, check_model(folder, KIND))
         self._weights = load_weights(folder / WEIGHTS_FILE)
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
 
     def classify(self, sentences: Sequence[str]) -> list[bool]:
         """Whether each sentence states an obligation: probability above 0.5. Blank text and unknown words do not."""
@@ -123,7 +127,11 @@ class TransformerObligationClassifier(ObligationClassifier):
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision, "text", fingerprint)
         self._column = obligation_column(self._classifier.config, folder)
-        self.info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
+        self._info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
 
     def classify(self, sentences: Sequence[str]) -> list[bool]:
         """Whether the obligation label is the arg-max, as in the reference; a sentence is cut at 512 tokens.
@@ -133,7 +141,7 @@ class TransformerObligationClassifier(ObligationClassifier):
         distinct = list(dict.fromkeys(sentences))
         logits = self._classifier.logits([(sentence, "") for sentence in distinct])
         if not np.isfinite(logits).all():
-            msg = f"The obligation classifier {self.info.name} gave numbers that are not finite; check its files."
+            msg = f"The obligation classifier {self._info.name} gave numbers that are not finite; check its files."
             raise ScoringError(msg)
         obliges = dict(zip(distinct, (logits.argmax(axis=1) == self._column).tolist(), strict=True))
         return [obliges[sentence] for sentence in sentences]
