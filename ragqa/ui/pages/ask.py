@@ -19,7 +19,7 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
 from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names
-from ragqa.ui.pages.notices import error_shown
+from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
 from ragqa.ui.pages.settings import apply_values, settings_panel
 from ragqa.ui.pages.workspace import draw_run
@@ -49,13 +49,11 @@ def check_page() -> None:
 
 
 def _page(*, checking: bool) -> None:
-    st.html(resources.style())
     st.html(f'<div class="rq-brand"><h1>ragqa</h1><p>{PURPOSE}</p></div>')
     paths, defaults = Paths.from_env(), Config.from_env()
     names = resources.index_names(paths)
     if not names:
-        text = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
-        st.html(notice_html(text, "bad"))
+        draw_no_index(paths.indexes)
         return
     problem = _follow_address(checking, names)
     if checking:

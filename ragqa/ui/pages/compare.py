@@ -25,6 +25,7 @@ from ragqa.ui import access
 from ragqa.ui.html.compare import COMPARE, passages_html, sentences_html, summary_html
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_names
+from ragqa.ui.pages.notices import draw_no_index
 from ragqa.ui.pages.settings import current_settings, preset_label
 from ragqa.ui.state import resources
 from ragqa.ui.state.run import Run
@@ -39,7 +40,6 @@ POLL_SECONDS = 0.5
 
 def compare_page() -> None:
     """Draws the choices and the comparison; ``?a=ID&b=ID`` or ``?record=ID&record=ID`` choose two records."""
-    st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Compare</h1><p>One question, two settings: what they find, what is written, '
         "how it scores.</p></div>"
@@ -56,8 +56,7 @@ def compare_page() -> None:
         return
     names = resources.index_names(paths)
     if not names:
-        words = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
-        st.html(notice_html(words, "bad"))
+        draw_no_index(paths.indexes)
         return
     _settings(names, paths)
 

@@ -70,7 +70,6 @@ def _making(paths: Paths) -> EvaluationRuns:
 
 def dataset_page() -> None:
     """Draws the page; ``?set=ID`` names the data set."""
-    st.html(resources.style())
     access.gate().demand(Act.EVALUATION)
     words = "Questions with gold passages, made from one of your corpora and checked by experts."
     st.html(f'<div class="rq-brand"><h1>Data set</h1><p>{words}</p></div>')

@@ -84,7 +84,6 @@ def _register(index: Index, corpus: str, paths: Paths) -> Register:
 
 def gaps_page() -> None:
     """Draws the gaps of ``?corpus=NAME&policies=NAME``."""
-    st.html(resources.style())
     paths = Paths.from_env()
     corpus = draw_title("Gaps", paths)
     if not corpus:

@@ -39,7 +39,6 @@ SHOWN_PROPOSALS = 20
 
 def library_page() -> None:
     """Draws the corpus of ``?corpus=NAME``, else all corpora."""
-    st.html(resources.style())
     paths = Paths.from_env()
     chosen = st.query_params.get("corpus", "")
     access.gate().demand(Act.UPLOAD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 
@@ -41,3 +42,8 @@ def error_shown(kind: str = "bad") -> Iterator[None]:
         yield
     except RagqaError as error:
         st.html(notice_html(str(error), kind))
+
+
+def draw_no_index(indexes: Path) -> None:
+    """Says that there is nothing to ask in this folder, and how to fill it."""
+    st.html(notice_html(f"There is no index in {indexes}. Build the demonstration ones with: make indexes", "bad"))

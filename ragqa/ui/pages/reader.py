@@ -57,7 +57,6 @@ _SCROLL = """export default function ({ data }) {
 
 def reader_page() -> None:
     """Draws the place of ``?corpus=NAME&passage=ID`` (optionally with ``from`` and ``to``) or ``&document=ID``."""
-    st.html(resources.style())
     paths = Paths.from_env()
     names = resources.index_names(paths)
     corpus = st.query_params.get("corpus", "")

@@ -27,7 +27,6 @@ _AFTER = "history_after"  # a plain session key: the number of newer records on 
 
 def records_page() -> None:
     """Draws the record of ``?record=ID``, else the list; with ``?compare=ID`` that record is ticked for comparison."""
-    st.html(resources.style())
     st.title("History")
     paths = Paths.from_env()
     record_id, case_id = st.query_params.get("record"), st.query_params.get("case")

@@ -43,7 +43,6 @@ _COLUMN: Final = st.column_config
 
 def register_page() -> None:
     """Draws the register of ``?corpus=NAME``, extracted again where the corpus has changed."""
-    st.html(resources.style())
     paths = Paths.from_env()
     if corpus := draw_title("Register", paths):
         st.fragment(partial(_tried, corpus, paths))()

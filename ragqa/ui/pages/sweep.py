@@ -27,7 +27,7 @@ from ragqa.ui.html.compare import COMPARE
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.compare import kept_choice
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
-from ragqa.ui.pages.notices import error_shown
+from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.settings import apply_values, current_settings
 from ragqa.ui.state import resources
 
@@ -45,7 +45,6 @@ _DONE = "swept"
 
 def sweep_page() -> None:
     """Draws the choices, runs the sweep and draws its results."""
-    st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Sweep</h1><p>What the settings do to the passages that are kept, over many '
         "questions at once. Each question is retrieved once.</p></div>"
@@ -53,8 +52,7 @@ def sweep_page() -> None:
     paths = Paths.from_env()
     names = resources.index_names(paths)
     if not names:
-        words = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
-        st.html(notice_html(words, "bad"))
+        draw_no_index(paths.indexes)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         index = _corpus(names, paths)

@@ -22,7 +22,6 @@ from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, d
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView
 from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown
 from ragqa.ui.shared import shared
-from ragqa.ui.state import resources
 
 POLL_SECONDS = 0.5
 LISTED_RUNS = 50
@@ -43,7 +42,6 @@ def offered() -> Mapping[str, Benchmark]:
 
 def evaluation_page() -> None:
     """Draws the page. ``?run=ID`` shows that run, two of them are compared; a running one is shown without it."""
-    st.html(resources.style())
     st.title("Benchmarks")
     paths = Paths.from_env()
     access.gate().demand(Act.EVALUATION)
