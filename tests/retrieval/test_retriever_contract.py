@@ -160,7 +160,7 @@ def bm25_in_milvus(tools, name="bm25", windows=None):
     )
     rows = [words.weights(tokens, len(tokens)) for tokens in texts]
     found = SparseModel(words, model.scores["indptr"], len(PASSAGES))
-    return MilvusBm25(found, analyser, in_milvus(tools, name, **{name: rows}), ORDER, MASK, name)
+    return MilvusBm25(found, analyser, Rankable(in_milvus(tools, name, **{name: rows}), ORDER, MASK), name)
 
 
 def milvus_bm25(tools):
