@@ -31,8 +31,8 @@ READ = ":material/menu_book:"
 def draw() -> None:
     """Draws the page of this visit, with the parts that the person may use."""
     st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide", initial_sidebar_state="collapsed")
+    st.html(style())
     if not access.enter():
-        st.html(style())
         st.stop()
     may = access.gate().may
     asks = may(Act.QUESTION)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from enum import StrEnum
@@ -18,7 +19,7 @@ from ragqa.cli.options import reshaped
 from ragqa.cli.output import LONGEST_WORD, FittedTable, plain, progress_bar, stderr, stdout
 from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
-from ragqa.evaluation.run import RunProgress, Stop, folder_of, run
+from ragqa.evaluation.run import RunProgress, folder_of, run
 from ragqa.settings.paths import Paths
 
 REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
@@ -136,7 +137,7 @@ def watched(
     task: Task | None = None,
 ) -> RunProgress:
     """Runs the benchmark under a bar; its last progress. Ctrl-C awaits open requests, then raises typer.Exit(130)."""
-    stop = Stop()
+    stop = threading.Event()
     steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop, task=task)
     with closing(steps):  # type: ignore[type-var]
         try:

@@ -34,11 +34,11 @@ from ragqa.lab.training.verdicts import (
 )
 from ragqa.lab.training.verifier import (
     VerifierSources,
+    VerifierTraining,
     gather_claims,
     gather_first,
     gather_unlabelled,
     verifier_card,
-    verifier_training,
 )
 from ragqa.loading import load_nli, load_scorer
 from ragqa.models.inference.precision import wait_passively
@@ -168,29 +168,27 @@ def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None
     n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
     seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
+@built(
+    VerifierTraining,
+    frozen_layers=typer.Option(min=0, help="Number of lowest layers that are not trained."),
+    rank=typer.Option(min=0, help="Train factors of this rank beside the other layers; 0: the layers themselves."),
+    base=typer.Option(help="Model to start from: an embedded name or a folder."),
+    batch_size=typer.Option(min=1, help="Pairs in a step; 64 on a GPU."),
+    learning_rate=typer.Option(min=0.0, help="Largest learning rate; 0: 6e-4 with --rank, else 7e-5."),
+    dropout=typer.Option(min=0.0, max=0.9, help="Dropout between layers; .1 if pairs are seen several times."),
+    stop_after=STOP_AFTER,
+)
 def verifier(
     ctx: typer.Context,
     sources: VerifierSources,
     out: Out,
+    training: VerifierTraining,
     pairs: Annotated[
         list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
     ] = None,
-    frozen_layers: Annotated[int, typer.Option(min=0, help="Number of lowest layers that are not trained.")] = 0,
-    rank: Annotated[
-        int, typer.Option(min=0, help="Train factors of this rank beside the other layers; 0: the layers themselves.")
-    ] = 0,
-    base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
     teacher: Annotated[
         str, typer.Option(help="Larger verifier, not trained on this fold, that labels the --taught pairs.")
     ] = "",
-    batch_size: Annotated[int, typer.Option(min=1, help="Pairs in a step; 64 on a GPU.")] = 32,
-    learning_rate: Annotated[
-        float, typer.Option(min=0.0, help="Largest learning rate; 0: 6e-4 with --rank, else 7e-5.")
-    ] = 0.0,
-    dropout: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Dropout between layers; .1 if pairs are seen several times.")
-    ] = 0.0,
-    stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()
@@ -202,16 +200,7 @@ def verifier(
         steps = taught_pairs(unlabelled, load_nli(teacher, paths=Paths.from_env()))
         train += chain.from_iterable(tracked(steps, -(-len(unlabelled) // PER_STEP), "Teaching"))
     stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = verifier_training(
-        base,
-        frozen_layers,
-        rank,
-        sources.seed,
-        stop_after,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        dropout=dropout,
-    )
+    training = replace(training, seed=sources.seed)
     last = shown_training(train_nli(training, train, held_out, out, first))
     card = verifier_card(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
     write_card(out, card)

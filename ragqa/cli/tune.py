@@ -82,7 +82,7 @@ def tune(
             bar.update(tasks[now.what], completed=now.done, total=now.total)
 
         found = returned(searched(search, columns, default, gold, unit, parts), show)
-    figures = report(opened, questions, gold, unit, found.ranked, found.filtered)
+    figures = report(opened, questions, gold, unit, found)
     figures |= {"n_candidates": found.n_rankings - 1, "n_filters": found.n_filters - 1, "depths": search.depths}
     figures |= {"step": search.step, "seed": search.seed, "n_folds": search.folds}
     written = json.dumps(figures, indent=2) + "\n"
@@ -91,7 +91,7 @@ def tune(
     if write:
         given = options_of(ctx) | {"index": search.indexes, "depth": search.depths}
         command = command_line("tune", {name: given[name] for name in given if name not in NOT_FOUND_BY})
-        preset = preset_file(write.stem, figures, found.setting, found.ranked, found.filtered, command, questions)
+        preset = preset_file(write.stem, figures, found, command, questions)
         write_whole(write, [preset])
     if as_json:
         typer.echo(written, nl=False)
@@ -100,7 +100,7 @@ def tune(
     title += f"folds with no gold {unit} on both sides"
     sizes = [(len(fold.train), len(fold.test)) for fold in parts]
     stdout().print(_table(title, found.ranked, found.filtered, sizes))
-    for line in lines(found.ranked, found.filtered, several=len(opened) > 1):
+    for line in lines(found, several=len(opened) > 1):
         stdout().print(plain(line))
     if write:
         page = "" if write.parent.resolve() == Paths.from_env().presets.resolve() else FOR_THE_PAGE

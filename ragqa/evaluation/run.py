@@ -2,7 +2,7 @@
 
 ::
 
-    for progress in run(benchmark, settings, folder, paths): ...     # close() or `Stop.set` ends it after the item
+    for progress in run(benchmark, settings, folder, paths): ...     # close() or ``stop.set()`` ends it after the item
 
 For each item the journal gets ``begun``, a ``reply`` for every completion of a language model, ``solved``, then
 ``scored`` or ``failed``. The next run restores scored items, scores solved ones, and repeats begun ones with the
@@ -38,21 +38,6 @@ SYNCED_SECONDS = 0.2  # a slower solution is synced to disk at once, a quicker o
 REDRAWN_SECONDS = 0.25  # between two updates of rows and figures, so that thousands of items stay fast
 
 
-class Stop:
-    """Stops a run from any thread: no further item is begun; one in progress is solved and kept, but not scored."""
-
-    def __init__(self, event: threading.Event | None = None) -> None:
-        """``event``, if given, also stops the run."""
-        self._event = event or threading.Event()
-
-    def set(self) -> None:
-        self._event.set()
-
-    @property
-    def is_set(self) -> bool:
-        return self._event.is_set()
-
-
 @dataclass(frozen=True, slots=True)
 class RunProgress:
     """The progress of a run. ``outcome`` is the one that has just ended; rows and figures may lag behind it.
@@ -79,14 +64,15 @@ def run(
     paths: Paths,
     *,
     restart: bool = False,
-    stop: Stop | None = None,
+    stop: threading.Event | None = None,
     task: Task | None = None,
 ) -> Iterator[RunProgress]:
     """Loads the benchmark, restores items in the folder, solves and scores the rest, and writes the files.
 
-    ``restart`` discards an earlier run; ``task`` is one that is already loaded. Raises what loading raises, ConfigError
-    if the folder belongs to another run, RecordError if it is in use, damaged or cannot be written, and GenerationError
-    if `MAX_FAILURES_IN_A_ROW` items failed in a row. A single item may fail without ending the run.
+    ``restart`` discards an earlier run; ``task`` is one that is already loaded. Once ``stop`` is set, by any thread, no
+    further item is begun, and one in progress is solved and kept, but not scored. Raises what loading raises,
+    ConfigError if the folder belongs to another run, RecordError if it is in use, damaged or cannot be written, and
+    GenerationError if `MAX_FAILURES_IN_A_ROW` items failed in a row. A single item may fail without ending the run.
     """
     if task is None:
         steps = benchmark.load({**settings, "folder": folder, "restart": restart}, paths)
@@ -99,7 +85,7 @@ def run(
     if not task.items:
         msg = f"expected at least one question to ask, found none (limit: {limit}); change the file or the limit"
         raise ConfigError(msg)
-    stop = stop or Stop()
+    stop = stop or threading.Event()
     stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
     opened = open_store(folder, stamp, task.scoring, outputs=(*benchmark.outputs, *task.outputs), restart=restart)
     with opened as store, task.during(folder):
@@ -184,7 +170,9 @@ class _Workers:
     They are daemons, so that a second Ctrl-C ends the process despite a silent server.
     """
 
-    def __init__(self, benchmark: Benchmark, task: Task, store: RunStore, pending: Sequence[Item], stop: Stop) -> None:
+    def __init__(
+        self, benchmark: Benchmark, task: Task, store: RunStore, pending: Sequence[Item], stop: threading.Event
+    ) -> None:
         self._benchmark, self._task, self._store, self._stop = benchmark, task, store, stop
         self._waiting = deque(pending)
         self._ended: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
@@ -233,7 +221,7 @@ class _Workers:
 
     def _work(self) -> None:
         try:
-            while not self._stop.is_set:
+            while not self._stop.is_set():
                 try:
                     item = self._waiting.popleft()
                 except IndexError:
@@ -263,7 +251,7 @@ class _Workers:
                     solution = benchmark.solve(task, item)
                 sync = time.monotonic() - began > SYNCED_SECONDS
                 store.keep(item, "solved", sync=sync, solution=dict(solution))
-                if self._stop.is_set:
+                if self._stop.is_set():
                     return
             store.keep(item, "scored", scores=dict(benchmark.score(task, item, solution)))
         except RecordError:

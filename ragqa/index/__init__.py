@@ -36,7 +36,7 @@ from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.citations import NAME as CITATIONS
 from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
 from ragqa.retrieval.dense import poor_vectors, read_vectors
-from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.ranking import Mask, Positions, Rankable
 from ragqa.settings.config import NO_ENCODER
 from ragqa.types import ModelInfo, Passage
 
@@ -262,19 +262,20 @@ def _load(folder: Path) -> Index:
             f"{model.scores['num_docs']:,} passages; expected {manifest.n_passages:,} and {manifest.dimension}"
         )
     order, hidden, ids = open_lookups(folder, len(passages))
+    corpus = Rankable(passages, order, hidden)
     context = None
     if manifest.context_passages:
         analyser = context_analyser(manifest.analyser)
-        context = ranker(load(folder / CONTEXT), analyser, passages, order, hidden, "context")
+        context = ranker(load(folder / CONTEXT), analyser, corpus, "context")
     position_of = PositionOf(passages, ids)
     citations = None
     if CITATIONS in manifest.retrievers:
-        citations = CitationRetriever(folder / REFERENCES, passages, order, hidden, position_of.of_known, cited_in)
+        citations = CitationRetriever(folder / REFERENCES, corpus, position_of.of_known, cited_in)
     further = {}
     if manifest.rankings:
         from ragqa.index.further import open_further
 
-        further = open_further(folder, manifest, passages, order, hidden, position_of)
+        further = open_further(folder, manifest, corpus, position_of)
     return Index(
         manifest=manifest,
         passages=passages,
@@ -282,8 +283,8 @@ def _load(folder: Path) -> Index:
         folder=folder,
         order=order,
         hidden=hidden,
-        bm25s=ranker(model, manifest.analyser, passages, order, hidden),
-        rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
+        bm25s=ranker(model, manifest.analyser, corpus),
+        rank_bm25=RankBm25Retriever(manifest.analyser, corpus, manifest.bm25_k1, manifest.bm25_b),
         context=context,
         citations=citations,
         further=further,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ from ragqa.retrieval.analysis import context_analyser, indexed_text
 from ragqa.retrieval.dense import DenseRetriever, read_vectors
 from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, write_documents
 from ragqa.retrieval.late_interaction import late_retriever, load_tokens, save_tokens
-from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.ranking import Rankable
 from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
 from ragqa.settings.config import IndexingConfig
-from ragqa.types import ModelInfo, Passage
+from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
     from ragqa.index.passage_arrays import AnalysisPlan
@@ -89,12 +89,7 @@ def write_further(
 
 
 def open_further(
-    folder: Path,
-    manifest: Manifest,
-    passages: Sequence[Passage],
-    order: Positions,
-    hidden: Mask,
-    position_of: Mapping[str, int],
+    folder: Path, manifest: Manifest, corpus: Rankable, position_of: Mapping[str, int]
 ) -> dict[str, Callable[[Any], Retriever]]:
     """For each further ranking, a function from its model to its retriever; the files are open and memory-mapped.
 
@@ -105,7 +100,7 @@ def open_further(
         if ranking.name in entry_points_of(RETRIEVERS):  # made with the open index: `ragqa.loading.added_retrievers`
             continue
         place = folder / FURTHER / ranking.folder
-        maker, n_passages = _opened(ranking.name, place, manifest, (passages, order, hidden), position_of)
+        maker, n_passages = _opened(ranking.name, place, manifest, corpus, position_of)
         if n_passages != manifest.n_passages:
             msg = f"{FURTHER}/{ranking.folder} is of {n_passages:,} passages, expected {manifest.n_passages:,}"
             raise IndexMismatchError(msg)
@@ -132,22 +127,18 @@ def _write_tokens(place: Path, name: str, journal: BuildJournal, reading: Analys
 
 
 def _opened(
-    name: str,
-    place: Path,
-    manifest: Manifest,
-    shared: tuple[Sequence[Passage], Positions, Mask],
-    position_of: Mapping[str, int],
+    name: str, place: Path, manifest: Manifest, corpus: Rankable, position_of: Mapping[str, int]
 ) -> tuple[Callable[[Any], Retriever], int]:
     """A function from a model to the retriever, and the number of passages in its files."""
     if name == "document":
         documents = load_documents(place)
-        retriever = DocumentBm25(documents, context_analyser(manifest.analyser), *shared)
+        retriever = DocumentBm25(documents, context_analyser(manifest.analyser), corpus)
         return (lambda _: retriever), len(documents.document_of)
     if name == "splade":
         sparse = load_sparse(place)
-        return partial(SpladeRetriever, sparse, *shared), sparse.shape[0]
+        return partial(SpladeRetriever, sparse, corpus), sparse.shape[0]
     if name == "late":
         tokens = load_tokens(place)
-        return (lambda model: late_retriever(tokens, *shared, model, position_of)), len(tokens.text_of)
+        return (lambda model: late_retriever(tokens, corpus, model, position_of)), len(tokens.text_of)
     vectors = read_vectors(place / "vectors.faiss", manifest.vectors)
-    return (lambda model: DenseRetriever(vectors, *shared, model, name)), vectors.ntotal
+    return (lambda model: DenseRetriever(vectors, corpus, model, name)), vectors.ntotal

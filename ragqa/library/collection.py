@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -31,6 +30,7 @@ from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.errors import CorpusError
 from ragqa.index.folders import check_name, index_names
 from ragqa.infra.files import locked, sha256_of, write_whole
+from ragqa.infra.validation import adapter_of
 from ragqa.library.names import corpus_name, free_name
 
 CATALOGUE: Final = "library.json"
@@ -120,7 +120,7 @@ class Collection:
 
     def _read(self) -> Catalogue:
         try:
-            found: Catalogue = _adapter().validate_json((self.folder / CATALOGUE).read_bytes())
+            found: Catalogue = adapter_of(Catalogue).validate_json((self.folder / CATALOGUE).read_bytes())
         except FileNotFoundError as error:
             msg = f"no corpus {self.name!r} in the library; choose one of the list, or add files to make it"
             raise CorpusError(msg) from error
@@ -372,10 +372,3 @@ def temporary(folder: Path) -> Path:
     """A unique path in ``folder`` for a file that is being written; makes the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f".incoming-{secrets.token_hex(8)}"
-
-
-@cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where a catalogue is read
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Catalogue)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
 from ragqa.infra.files import replacing, sha256_of
+from ragqa.infra.validation import adapter_of
 from ragqa.library.collection import Collection, Document, Staged, writing
 from ragqa.types import Passage
 
@@ -193,17 +193,10 @@ def _kept(path: Path) -> Reading | None:
         told = json.loads(content)
         if isinstance(told, dict) and isinstance(told.get("refused"), str):
             raise UnreadableError(told["refused"])
-        found: Reading = _adapter().validate_json(content)
+        found: Reading = adapter_of(Reading).validate_json(content)
     except (OSError, ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
         return None  # not a file that `_keep` wrote: the document is parsed again
     return found
-
-
-@cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where the cache is read
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Reading)
 
 
 def _keep(path: Path, told: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ragqa.plugins.protocols import Encoder, Follower, Rescorer, Retriever
 from ragqa.retrieval.dense import DenseRetriever
-from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.ranking import Mask, Positions, Rankable
 from ragqa.settings.config import RetrievalConfig
 from ragqa.types import ModelInfo, Passage, Ranking
 
@@ -62,7 +62,8 @@ def retrievers_for(
     retrievers: list[Retriever] = [lexical, *((index.context,) if index.context else ())]
     if index.vectors is not None:
         index.check_encoder(encoder.info)
-        retrievers.append(DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder))
+        corpus = Rankable(index.passages, index.order, index.hidden)
+        retrievers.append(DenseRetriever(index.vectors, corpus, encoder))
     retrievers += (index.citations,) if index.citations else ()
     models = models or {}
     index.check_models({name: model.info for name, model in models.items()})

@@ -47,14 +47,10 @@ class ApiEncoder:
         of an API, ConfigError for a base URL or key that cannot work.
         """
         self._api = ModelApi(name, SERVICE, environ)
-        self._info = ModelInfo(name, _sha256(*self._api.identity).hex(), "api")
+        self.info = ModelInfo(name, _sha256(*self._api.identity).hex(), "api")
         self._cache = None if cache is None else VectorCache(cache)
         self._queries: RecentResults[str, FloatMatrix] = RecentResults()
         self._dimension = 0  # not known before the first vector
-
-    @property
-    def info(self) -> ModelInfo:
-        return self._info
 
     def close(self) -> None:
         """Closes connections and cache; the encoder cannot be used afterwards."""
@@ -99,7 +95,7 @@ class ApiEncoder:
             if length != self._dimension:
                 delete = "" if self._cache is None else f", delete {self._cache.file}"
                 raise ModelError(
-                    f"expected vectors of {self._dimension} numbers from {self._info.name} as before, found {length}: "
+                    f"expected vectors of {self._dimension} numbers from {self.info.name} as before, found {length}: "
                     f"the model behind this name has changed; start again{delete} and rebuild the index, {INSTEAD}"
                 )
 

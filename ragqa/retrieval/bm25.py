@@ -33,8 +33,8 @@ from rank_bm25 import BM25Okapi
 
 from ragqa.english.words import Analyser
 from ragqa.retrieval.analysis import Keys, TokenTable, analysed_text, distinct, keys_of, places_of, tokenise
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.types import Passage, Ranking
+from ragqa.retrieval.ranking import CorpusRanker, Rankable, index_files
+from ragqa.types import Ranking
 
 BLOCK_TOKENS: Final = 4_000_000  # counted at once: some 150 MB of temporary arrays
 BLOCK_SCORES: Final = 8_000_000  # scored at once: some 300 MB of temporary arrays
@@ -250,16 +250,8 @@ class Bm25Model:
 class Bm25sRetriever(CorpusRanker):
     """Ranks by BM25 with bm25s."""
 
-    def __init__(
-        self,
-        model: Bm25Model,
-        analyser: Analyser,
-        passages: Sequence[Passage],
-        order: Positions,
-        hidden: Mask,
-        name: str = "bm25",
-    ) -> None:
-        super().__init__(name, passages, order, hidden)
+    def __init__(self, model: Bm25Model, analyser: Analyser, corpus: Rankable, name: str = "bm25") -> None:
+        super().__init__(name, corpus)
         self.analyser = analyser
         self.model = self._model = model
 
@@ -355,10 +347,8 @@ class _LuceneBM25(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
 class RankBm25Retriever(CorpusRanker):
     """Ranks by BM25 with rank_bm25. Built in memory at the first question, then shared between threads."""
 
-    def __init__(
-        self, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask, k1: float, b: float
-    ) -> None:
-        super().__init__("bm25", passages, order, hidden)
+    def __init__(self, analyser: Analyser, corpus: Rankable, k1: float, b: float) -> None:
+        super().__init__("bm25", corpus)
         self._analyser = analyser
         self._k1, self._b = k1, b
         self._model: _LuceneBM25 | None = None

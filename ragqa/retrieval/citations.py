@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, best_positions, index_files
+from ragqa.retrieval.ranking import CorpusRanker, Rankable, best_positions, index_files
 from ragqa.settings.config import FusionConfig
 from ragqa.types import Passage, Ranking, ScoredPassage, min_max_norm
 
@@ -82,9 +82,7 @@ class CitationRetriever(CorpusRanker):
     def __init__(
         self,
         file: Path,
-        passages: Sequence[Passage],
-        order: Positions,
-        hidden: Mask,
+        corpus: Rankable,
         positions_of: Callable[[Sequence[str]], Sequence[int]],
         read: Callable[[Iterable[bytes]], Iterable[Cited]],
     ) -> None:
@@ -92,7 +90,7 @@ class CitationRetriever(CorpusRanker):
 
         ``positions_of`` maps passage ids to positions in the index; ``read`` parses the lines of the file.
         """
-        super().__init__(NAME, passages, order, hidden)
+        super().__init__(NAME, corpus)
         with index_files("the references of the passages", file):
             self._bytes: npt.NDArray[np.uint8] = np.memmap(file, np.uint8, "r")
         self._file = file

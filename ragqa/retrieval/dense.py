@@ -19,7 +19,7 @@ codes follow, a block at a time (`faiss/impl/index_write.cpp`). The graph and ve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
@@ -28,8 +28,8 @@ import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.plugins.protocols import Encoder, FloatMatrix
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
-from ragqa.types import Passage, Ranking
+from ragqa.retrieval.ranking import CorpusRanker, Positions, Rankable
+from ragqa.types import Ranking
 
 GROUPS_SEARCHED: Final = 1 / 4  # of IVF: finds .97 (.99) of the exact top 100 (10), 200 ADGM questions; 1/8: .91 (.97)
 HNSW_EFFORT: Final = 512  # candidates held during the walk: .99 of the exact top 100 of 130,000 ADGM-like vectors
@@ -261,16 +261,10 @@ class DenseRetriever(CorpusRanker):
     FAISS searches for one question in one thread, so its OpenMP settings do not matter here.
     """
 
-    def __init__(
-        self,
-        vectors: Any,  # noqa: ANN401 - a faiss.Index
-        passages: Sequence[Passage],
-        order: Positions,
-        hidden: Mask,
-        encoder: Encoder,
-        name: str = "dense",
-    ) -> None:
-        super().__init__(name, passages, order, hidden)
+    def __init__(self, vectors: Any, corpus: Rankable, encoder: Encoder, name: str = "dense") -> None:  # noqa: ANN401
+        """``vectors`` is a faiss.Index."""
+        super().__init__(name, corpus)
+        hidden = corpus.hidden
         self._n_shown = len(hidden) - int(np.count_nonzero(hidden))
         some_hidden = self._n_shown < len(hidden)
         self._bitmap = np.packbits(~hidden, bitorder="little") if some_hidden else None  # FAISS reads it in place

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ragqa.english.words import Analyser
 from ragqa.retrieval.analysis import TokenTable, tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, TokenCounts, Windows, load_bm25, write_bm25
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
+from ragqa.retrieval.ranking import CorpusRanker, Rankable, index_files
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 IDS: Final = "documents.json"  # ids in order of first occurrence
@@ -41,10 +41,8 @@ class Documents:
 class DocumentBm25(CorpusRanker):
     """Ranks passages by the BM25 score of their document."""
 
-    def __init__(
-        self, documents: Documents, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask
-    ) -> None:
-        super().__init__("document", passages, order, hidden)
+    def __init__(self, documents: Documents, analyser: Analyser, corpus: Rankable) -> None:
+        super().__init__("document", corpus)
         self._documents = documents
         self._analyser = analyser
         self._number_of = {document_id: number for number, document_id in enumerate(documents.ids)}

@@ -65,12 +65,8 @@ class BertEncoder:
         library = f"OpenVINO {openvino_version()}"
         self._precision = self._chosen(precision, library, trial_batch(TRIAL[0], min(TRIAL[1], max_tokens)))
         computed = self._engines[self._precision].precision if self._precision in self._engines else self._precision
-        self._info = ModelInfo(name, weights.sha256, f"{computed}, {library}")
+        self.info = ModelInfo(name, weights.sha256, f"{computed}, {library}")
         self._queries: RecentResults[str, FloatMatrix] = RecentResults()
-
-    @property
-    def info(self) -> ModelInfo:
-        return self._info
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """The vectors of passages: a read-only float32 array of shape (n_texts, dimension), rows of length 1.

@@ -22,7 +22,7 @@ from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.models.inference.pair_encoding import encodable
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
+from ragqa.retrieval.ranking import CorpusRanker, Positions, Rankable, index_files
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
@@ -51,12 +51,10 @@ class TokenVectors:
 class LateInteraction(CorpusRanker):
     """Ranks every passage by MaxSim."""
 
-    def __init__(
-        self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: LateEncoder
-    ) -> None:
-        super().__init__("late", passages, order, hidden)
+    def __init__(self, tokens: TokenVectors, corpus: Rankable, encoder: LateEncoder) -> None:
+        super().__init__("late", corpus)
         self._tokens = tokens
-        self._shown = np.flatnonzero(~hidden)
+        self._shown = np.flatnonzero(~corpus.hidden)
         self._encoder = encoder
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
@@ -82,16 +80,10 @@ class LateRescorer(LateInteraction):
     """Scores the passages that other rankings found; without other rankings it ranks every passage."""
 
     def __init__(
-        self,
-        tokens: TokenVectors,
-        passages: Sequence[Passage],
-        order: Positions,
-        hidden: Mask,
-        encoder: LateEncoder,
-        position_of: Mapping[str, int],
+        self, tokens: TokenVectors, corpus: Rankable, encoder: LateEncoder, position_of: Mapping[str, int]
     ) -> None:
         """As `LateInteraction`; ``position_of`` maps passage ids to positions."""
-        super().__init__(tokens, passages, order, hidden, encoder)
+        super().__init__(tokens, corpus, encoder)
         self._position_of = position_of
 
     def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
@@ -104,17 +96,12 @@ class LateRescorer(LateInteraction):
 
 
 def late_retriever(
-    tokens: TokenVectors,
-    passages: Sequence[Passage],
-    order: Positions,
-    hidden: Mask,
-    encoder: LateEncoder,
-    position_of: Mapping[str, int],
+    tokens: TokenVectors, corpus: Rankable, encoder: LateEncoder, position_of: Mapping[str, int]
 ) -> LateInteraction:
     """A retriever that ranks the whole corpus or, above `RANKED_WHOLE` token vectors, only scores candidates."""
     if len(tokens.vectors) <= RANKED_WHOLE:
-        return LateInteraction(tokens, passages, order, hidden, encoder)
-    return LateRescorer(tokens, passages, order, hidden, encoder, position_of)
+        return LateInteraction(tokens, corpus, encoder)
+    return LateRescorer(tokens, corpus, encoder, position_of)
 
 
 def save_tokens(texts: Sequence[str], encoder: LateEncoder, folder: Path) -> Iterator[tuple[int, int]]:
@@ -227,5 +214,5 @@ class LateEncoder(SharedModel[FloatMatrix]):
         matrices = [np.array(matrix, dtype=np.float32) for matrix in vectors]
         lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
         if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
-            raise ModelError(f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}")
+            raise ModelError(f"expected vectors of length 1 from the model {self.info.name}, found others; {_INSTEAD}")
         return matrices

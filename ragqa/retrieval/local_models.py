@@ -144,7 +144,7 @@ class SharedModel(Generic[Vector]):
         import torch
 
         self.weights = weights_of(name)
-        self._info = ModelInfo(name, self.weights.sha256, "fp32")
+        self.info = ModelInfo(name, self.weights.sha256, "fp32")
         self._lock = threading.Lock()
         self._queries: RecentResults[str, Vector] = RecentResults()  # vectors of questions
         try:
@@ -159,10 +159,6 @@ class SharedModel(Generic[Vector]):
             folder = self.weights.folder
             msg = f"expected {what} for {name!r} in {folder}, found one that cannot be loaded: {error}; {instead}"
             raise ModelError(msg) from error
-
-    @property
-    def info(self) -> ModelInfo:
-        return self._info
 
     def _batches(self, texts: Sequence[str], tokens_per_batch: int, most: int | None) -> list[list[int]]:
         """Positions in ``texts``, longest first, in batches of at most ``tokens_per_batch`` tokens with padding.

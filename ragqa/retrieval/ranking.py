@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -137,18 +137,23 @@ def index_files(what: str, folder: Path) -> Iterator[None]:
         raise IndexMismatchError(f"expected {what} in {folder.name}/, found something else: {error}") from error
 
 
+class Rankable(NamedTuple):
+    """The passages of an index, their order at ties as in `best_positions`, and a mask of those never to return."""
+
+    passages: Sequence[Passage]
+    order: Positions
+    hidden: Mask  # shape (n_passages,)
+
+
 class CorpusRanker:
-    """Base class of the retrievers of an index: its passages, their order at ties, and the hidden passages.
+    """Base class of the retrievers of an index.
 
     Retrievers do not change after construction, so threads may share them.
     """
 
-    def __init__(self, name: str, passages: Sequence[Passage], order: Positions, hidden: Mask) -> None:
-        """``order`` is as in `best_positions`; ``hidden``, shape (n_passages,), marks passages never to return."""
+    def __init__(self, name: str, corpus: Rankable) -> None:
         self.name = name
-        self._passages = passages
-        self._order = order
-        self._hidden = hidden
+        self._passages, self._order, self._hidden = corpus
 
     def _above_zero(self, scores: Scores, top_k: int) -> Ranking:
         """The best passages with a score above 0; ``scores``, shape (n_passages,), is modified."""

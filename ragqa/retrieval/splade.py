@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.models.inference.pair_encoding import encodable
 from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.types import Passage, Ranking
+from ragqa.retrieval.ranking import CorpusRanker, Rankable, index_files
+from ragqa.types import Ranking
 
 SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
 ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
@@ -43,15 +43,8 @@ class SparseVectors:
 class SpladeRetriever(CorpusRanker):
     """Ranks by the inner product of sparse vectors."""
 
-    def __init__(
-        self,
-        vectors: SparseVectors,
-        passages: Sequence[Passage],
-        order: Positions,
-        hidden: Mask,
-        encoder: SpladeEncoder,
-    ) -> None:
-        super().__init__("splade", passages, order, hidden)
+    def __init__(self, vectors: SparseVectors, corpus: Rankable, encoder: SpladeEncoder) -> None:
+        super().__init__("splade", corpus)
         self._vectors = vectors
         self._encoder = encoder
 
@@ -140,6 +133,6 @@ class SpladeEncoder(SharedModel[Any]):
         vectors = self._computed(texts, query=query, convert_to_sparse_tensor=False, save_to_cpu=True)
         numbers = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
         if not np.isfinite(numbers).all():
-            msg = f"expected finite weights from the SPLADE model {self._info.name}, found others; {_INSTEAD}"
+            msg = f"expected finite weights from the SPLADE model {self.info.name}, found others; {_INSTEAD}"
             raise ModelError(msg)
         return sparse.csr_array(np.maximum(numbers, 0))

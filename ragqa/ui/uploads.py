@@ -109,12 +109,16 @@ def held_files() -> dict[str, dict[str, UploadedFileRec]]:
     return {session: dict(files) for session, files in dict(_manager().file_storage).items()}
 
 
-def let_go(files: Iterable[UploadedFile]) -> None:
-    """Removes files that a page has used, because Streamlit would keep them for the whole session."""
-    context = get_script_run_ctx()
-    if context and Runtime.exists():
-        for file in files:
-            _remove(context.session_id, file.file_id)
+@contextmanager
+def used_once(files: Iterable[UploadedFile]) -> Iterator[None]:
+    """Removes the files when the block ends, because Streamlit would keep them for the whole session."""
+    try:
+        yield
+    finally:
+        context = get_script_run_ctx()
+        if context and Runtime.exists():
+            for file in files:
+                _remove(context.session_id, file.file_id)
 
 
 def _manager() -> MemoryUploadedFileManager:

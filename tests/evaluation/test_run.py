@@ -21,7 +21,7 @@ from ragqa.errors import ConfigError, CorpusError, GenerationError, RecordError
 from ragqa.evaluation.benchmark import Command, Item, Option, Status
 from ragqa.evaluation.catalogue import benchmark_of, benchmarks, demo_files
 from ragqa.evaluation.report import Report
-from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, Stop, folder_of, run
+from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, folder_of, run
 from ragqa.generation.llm.reply_cache import reply_cache
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
@@ -165,10 +165,10 @@ def test_many_failures_in_a_row_end_the_run_and_say_why(tmp_path):
 
 
 def test_an_item_that_ends_after_too_many_failures_does_not_hide_them(tmp_path):
-    stop = Stop()
+    stop = threading.Event()
 
     def wait(item):
-        while item.number == 1 and not stop.is_set:
+        while item.number == 1 and not stop.is_set():
             time.sleep(0.01)
 
     def load(settings, paths):
@@ -189,7 +189,7 @@ def test_scores_that_are_no_numbers_fail_the_item_and_write_nothing_broken(tmp_p
 
 
 def test_stop_keeps_the_item_under_way_unscored_and_writes_the_files(tmp_path):
-    stop = Stop()
+    stop = threading.Event()
     world = World(on_solve=lambda item: stop.set() if item.number == 2 else None)
     last = steps_of(world, tmp_path / "run", stop=stop)[-1]
     assert [outcome.status for outcome in last.outcomes] == [Status.SCORED, Status.LEFT, Status.LEFT, Status.LEFT]

@@ -22,6 +22,7 @@ from ragqa.retrieval import analysis, bm25, dense, retrievers_for
 from ragqa.retrieval.analysis import keys_of, places_of
 from ragqa.retrieval.bm25 import load_bm25, write_bm25
 from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.ranking import Rankable
 from ragqa.settings.config import IndexingConfig, RetrievalConfig
 from ragqa.types import ModelInfo
 from tests.index.test_indexing import in_memory
@@ -307,7 +308,7 @@ class TestKindsOfVectors:
         encoder = FakeEncoder()
         encoder.encode_query = lambda text: rows[:1]
         index = dense.read_vectors(tmp_path / "dense.faiss", kind)
-        retriever = DenseRetriever(index, names, tie_order(names), hidden, encoder)
+        retriever = DenseRetriever(index, Rankable(names, tie_order(names), hidden), encoder)
         equal = sorted(names[n].passage_id for n in range(n_equal) if not hidden[n])
         for top_k in range(1, len(equal) + 1):
             found = [hit.passage.passage_id for hit in retriever.retrieve("x", top_k).hits]

@@ -13,7 +13,7 @@ from ragqa.evaluation.filter_measures import kept_figures
 from ragqa.evaluation.significance import PairedTest
 from ragqa.filtering import select
 from ragqa.lab.questions import Fold, folds_by_gold
-from ragqa.lab.tuning.search import preset_file
+from ragqa.lab.tuning.search import TunedSettings, preset_file
 from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter, filters, tune, tune_filter
 from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.settings.preset_files import read_preset
@@ -177,7 +177,7 @@ def test_a_preset_holds_what_is_better_and_the_default_of_what_is_not(file, tmp_
     for test, kept in ((good, FilteringConfig(0.5, 1.0)), (bad, FilteringConfig())):
         found = TunedFilter(2.0, (), {"F": 0.5}, {"F": 0.4}, test, FilteringConfig(0.5, 1.0))
         target = tmp_path / "held.json"
-        target.write_text(preset_file("held", about, way, ranked, found, "ragqa tune", file))
+        target.write_text(preset_file("held", about, TunedSettings(ranked, found, way, 1, 1), "ragqa tune", file))
         preset = read_preset(target)
         assert (preset.retrieval.top_k, preset.fusion.weights) == (50, {"bm25": 0.75, "dense": 0.25})
         assert preset.filtering == kept

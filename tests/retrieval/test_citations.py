@@ -14,7 +14,7 @@ from ragqa.index import build_index, open_index, verify_index
 from ragqa.index.passages import cited_in
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, asks_twice, links_of
-from ragqa.retrieval.ranking import fitting_fusion, own_weights
+from ragqa.retrieval.ranking import Rankable, fitting_fusion, own_weights
 from ragqa.settings.config import CITATIONS_WEIGHT, FilteringConfig, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeRetriever, passage, ranking
@@ -45,7 +45,7 @@ def citations(tmp_path):
     file = tmp_path / "references.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in LINES))
     hidden = np.array([one.text == "HEADING" for one in PASSAGES])
-    return CitationRetriever(file, PASSAGES, tie_order(PASSAGES), hidden, positions_of, cited_in)
+    return CitationRetriever(file, Rankable(PASSAGES, tie_order(PASSAGES), hidden), positions_of, cited_in)
 
 
 def test_links_go_both_ways_and_leave_out_what_means_nothing():
@@ -127,7 +127,10 @@ def test_what_is_followed_becomes_a_candidate_whose_score_is_explained(citations
 def test_a_file_that_holds_something_else_says_so(tmp_path):
     (tmp_path / "references.jsonl").write_text('{"a": 1}\n')
     broken = CitationRetriever(
-        tmp_path / "references.jsonl", PASSAGES, tie_order(PASSAGES), np.zeros(5, bool), positions_of, cited_in
+        tmp_path / "references.jsonl",
+        Rankable(PASSAGES, tie_order(PASSAGES), np.zeros(5, bool)),
+        positions_of,
+        cited_in,
     )
     with pytest.raises(IndexMismatchError, match="the references of the passages"):
         broken.follow("?", [ranking("bm25", {"1:1": 2.0})], 10)

@@ -20,6 +20,7 @@ from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows, read_vectors, write_vectors
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
 from ragqa.retrieval.local_models import EMBEDDED, EMBEDDED_SHA256, weights_of
+from ragqa.retrieval.ranking import Rankable
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
 from tests.support.made import tie_order
@@ -51,7 +52,9 @@ def retriever(tmp_path, vectors: dict[str, np.ndarray], question=(1.0, 0.0), hid
     mask = np.array([name in hidden for name in vectors])
     write_vectors(np.stack(list(vectors.values())), tmp_path / "dense.faiss")
     encoder = TableEncoder({"question": unit(*question)})
-    return DenseRetriever(read_vectors(tmp_path / "dense.faiss"), passages, tie_order(passages), mask, encoder)
+    return DenseRetriever(
+        read_vectors(tmp_path / "dense.faiss"), Rankable(passages, tie_order(passages), mask), encoder
+    )
 
 
 def ids(ranking):
@@ -313,7 +316,7 @@ class TestLocalEncoders:
         passages = [passage("a", "Keep files for six years."), passage("b", "The lake is the deepest on Earth.")]
         write_vectors(minilm.encode([p.text for p in passages]), tmp_path / "dense.faiss")
         dense = DenseRetriever(
-            read_vectors(tmp_path / "dense.faiss"), passages, tie_order(passages), np.zeros(2, bool), minilm
+            read_vectors(tmp_path / "dense.faiss"), Rankable(passages, tie_order(passages), np.zeros(2, bool)), minilm
         )
         assert ids(dense.retrieve("How long must records be kept?", 2)) == ["a", "b"]
 

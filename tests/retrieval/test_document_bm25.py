@@ -13,6 +13,7 @@ from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import token_table, tokenise
 from ragqa.retrieval.bm25 import Bm25sRetriever
 from ragqa.retrieval.document_bm25 import DOCUMENT_FILES, DocumentBm25, load_documents
+from ragqa.retrieval.ranking import Rankable
 from ragqa.settings.config import FusionConfig
 from tests.support.fakes import passage
 from tests.support.made import build_bm25, save_documents, tie_order
@@ -32,7 +33,7 @@ TOKENS = [tokenise(one.text, PLAIN) for one in PASSAGES]
 def retriever(folder, hidden=()):
     save_documents(PASSAGES, token_table(TOKENS), K1, B, folder)
     mask = np.array([one.passage_id in hidden for one in PASSAGES])
-    return DocumentBm25(load_documents(folder), PLAIN, PASSAGES, tie_order(PASSAGES), mask)
+    return DocumentBm25(load_documents(folder), PLAIN, Rankable(PASSAGES, tie_order(PASSAGES), mask))
 
 
 def score(tf, df, length):
@@ -63,7 +64,7 @@ def test_a_passage_that_others_found_has_its_documents_score(tmp_path):
 
 def test_fusion_takes_its_passages_from_the_other_ranking_alone(tmp_path):
     mask = np.zeros(len(PASSAGES), dtype=bool)
-    lexical = Bm25sRetriever(build_bm25(TOKENS, K1, B), PLAIN, PASSAGES, tie_order(PASSAGES), mask)
+    lexical = Bm25sRetriever(build_bm25(TOKENS, K1, B), PLAIN, Rankable(PASSAGES, tie_order(PASSAGES), mask))
     rankings = rank((lexical, retriever(tmp_path)), "silver", 10)
     fused = fuse(rankings, FusionConfig(weights={"bm25": 0.9, "document": 0.1}))
     assert [hit.passage.passage_id for hit in fused.hits] == ["a:1", "b:2"]  # and no other passage of a and b
@@ -112,7 +113,9 @@ def test_passages_of_a_document_need_not_lie_together(tmp_path):
     mixed = [PASSAGES[n] for n in (2, 0, 4, 1, 3)]
     save_documents(mixed, token_table([tokenise(one.text, PLAIN) for one in mixed]), K1, B, tmp_path)
     mask = np.zeros(len(mixed), dtype=bool)
-    found = DocumentBm25(load_documents(tmp_path), PLAIN, mixed, tie_order(mixed), mask).retrieve("gold silver", 9)
+    found = DocumentBm25(load_documents(tmp_path), PLAIN, Rankable(mixed, tie_order(mixed), mask)).retrieve(
+        "gold silver", 9
+    )
     assert load_documents(tmp_path).document_of.tolist() == [0, 1, 2, 1, 0]
     b, a = score(2, 1, 3) + score(1, 2, 3), score(1, 2, 2)
     assert dict(scores(found)) == pytest.approx({"b:1": b, "b:2": b, "a:1": a, "a:2": a}, abs=1e-6)

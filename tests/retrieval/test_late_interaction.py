@@ -17,6 +17,7 @@ from ragqa.retrieval.late_interaction import (
     load_tokens,
     save_tokens,
 )
+from ragqa.retrieval.ranking import Rankable
 from ragqa.types import ModelInfo
 from tests.support.fakes import passage
 from tests.support.made import tie_order
@@ -45,7 +46,9 @@ class TableEncoder:
 def build(folder, hidden=(), encoder=None, retriever=LateInteraction, **more):
     list(save_tokens([one.text for one in PASSAGES], TableEncoder(), folder))
     mask = np.array([one.passage_id in hidden for one in PASSAGES])
-    return retriever(load_tokens(folder), PASSAGES, tie_order(PASSAGES), mask, encoder or TableEncoder(), **more)
+    return retriever(
+        load_tokens(folder), Rankable(PASSAGES, tie_order(PASSAGES), mask), encoder or TableEncoder(), **more
+    )
 
 
 def scores(ranking):
@@ -82,7 +85,7 @@ def test_blocks_change_nothing(tmp_path, monkeypatch, tokens_at_once):
     list(save_tokens(list(matrices), RandomEncoder(), tmp_path))
     monkeypatch.setattr(late_interaction, "TOKENS_AT_ONCE", tokens_at_once)
     mask = random.random(150) < 0.3
-    retriever = LateInteraction(load_tokens(tmp_path), passages, tie_order(passages), mask, RandomEncoder())
+    retriever = LateInteraction(load_tokens(tmp_path), Rankable(passages, tie_order(passages), mask), RandomEncoder())
     expected = {
         name: float((matrix.astype(np.float16).astype(np.float32) @ query.T).max(axis=0).sum())
         for (name, matrix), hidden in zip(matrices.items(), mask, strict=True)
@@ -161,7 +164,7 @@ class TestLateEncoder:
         passages = [passage(str(n), text) for n, text in enumerate(texts)]
         list(save_tokens(texts, encoder, tmp_path))
         mask = np.zeros(len(texts), dtype=bool)
-        retriever = LateInteraction(load_tokens(tmp_path), passages, tie_order(passages), mask, encoder)
+        retriever = LateInteraction(load_tokens(tmp_path), Rankable(passages, tie_order(passages), mask), encoder)
         expected = model.similarity(model.encode_query(["client money?"]), model.encode_document(texts))[0]
         found = scores(retriever.retrieve("client money?", 10))
         assert [found[str(n)] for n in range(len(texts))] == pytest.approx(expected.tolist(), abs=5e-3)  # fp16

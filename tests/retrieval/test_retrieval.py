@@ -17,7 +17,7 @@ from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.analysis import analysed_text, indexed_text, tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, RankBm25Retriever, load_bm25
-from ragqa.retrieval.ranking import best_positions
+from ragqa.retrieval.ranking import Rankable, best_positions
 from ragqa.settings.config import RetrievalConfig
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
@@ -40,11 +40,11 @@ def bm25s_of(passages, tmp_path=None):
     if tmp_path is not None:
         save_bm25(model, tmp_path / "bm25")
         model = load_bm25(tmp_path / "bm25")
-    return Bm25sRetriever(model, PLAIN, passages, tie_order(passages), np.zeros(len(passages), dtype=bool))
+    return Bm25sRetriever(model, PLAIN, Rankable(passages, tie_order(passages), np.zeros(len(passages), dtype=bool)))
 
 
 def rank_bm25_of(passages, tmp_path=None):
-    return RankBm25Retriever(PLAIN, passages, tie_order(passages), np.zeros(len(passages), dtype=bool), K1, B)
+    return RankBm25Retriever(PLAIN, Rankable(passages, tie_order(passages), np.zeros(len(passages), dtype=bool)), K1, B)
 
 
 @pytest.fixture(params=[bm25s_of, rank_bm25_of], ids=["bm25s", "rank_bm25"])

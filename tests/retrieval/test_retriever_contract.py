@@ -24,6 +24,7 @@ from ragqa.retrieval.late_interaction import LateEncoder, LateInteraction, LateR
 from ragqa.retrieval.milvus.bm25 import MilvusBm25, SparseModel, SparseWords, idf_of
 from ragqa.retrieval.milvus.client import Milvus
 from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
+from ragqa.retrieval.ranking import Rankable
 from ragqa.retrieval.splade import SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
 from tests.support.fakes import FakeEncoder, passage, ranking
@@ -65,23 +66,23 @@ class Tools:
 
 def bm25s(tools):
     save_bm25(build_bm25(TOKENS, K1, B), tools.folder)
-    return Bm25sRetriever(load_bm25(tools.folder), PLAIN, PASSAGES, ORDER, MASK)
+    return Bm25sRetriever(load_bm25(tools.folder), PLAIN, Rankable(PASSAGES, ORDER, MASK))
 
 
 def rank_bm25(tools):
-    return RankBm25Retriever(PLAIN, PASSAGES, ORDER, MASK, K1, B)
+    return RankBm25Retriever(PLAIN, Rankable(PASSAGES, ORDER, MASK), K1, B)
 
 
 def context(tools):
     analyser = context_analyser(PLAIN)
     windows = context_windows([one.document_id for one in PASSAGES], 1)
     save_bm25(scored_bm25(token_table(TOKENS), K1, B, windows), tools.folder)
-    return Bm25sRetriever(load_bm25(tools.folder), analyser, PASSAGES, ORDER, MASK, "context")
+    return Bm25sRetriever(load_bm25(tools.folder), analyser, Rankable(PASSAGES, ORDER, MASK), "context")
 
 
 def dense_of(tools, encoder):
     write_vectors(encoder.encode(TEXTS), tools.folder / "dense.faiss")
-    return DenseRetriever(read_vectors(tools.folder / "dense.faiss"), PASSAGES, ORDER, MASK, encoder)
+    return DenseRetriever(read_vectors(tools.folder / "dense.faiss"), Rankable(PASSAGES, ORDER, MASK), encoder)
 
 
 def dense(tools):
@@ -100,26 +101,26 @@ def voyage(tools):
 
 def document(tools):
     save_documents(PASSAGES, token_table(TOKENS), K1, B, tools.folder)
-    return DocumentBm25(load_documents(tools.folder), PLAIN, PASSAGES, ORDER, MASK)
+    return DocumentBm25(load_documents(tools.folder), PLAIN, Rankable(PASSAGES, ORDER, MASK))
 
 
 def splade(tools):
     encoder = SpladeEncoder(tools.model("splade"))
     list(save_sparse(TEXTS, encoder, tools.folder))
-    return SpladeRetriever(load_sparse(tools.folder), PASSAGES, ORDER, MASK, encoder)
+    return SpladeRetriever(load_sparse(tools.folder), Rankable(PASSAGES, ORDER, MASK), encoder)
 
 
 def late(tools):
     encoder = LateEncoder(tools.model("late"))
     list(save_tokens(TEXTS, encoder, tools.folder))
-    return LateInteraction(load_tokens(tools.folder), PASSAGES, ORDER, MASK, encoder)
+    return LateInteraction(load_tokens(tools.folder), Rankable(PASSAGES, ORDER, MASK), encoder)
 
 
 def late_rescorer(tools):
     encoder = LateEncoder(tools.model("late"))
     list(save_tokens(TEXTS, encoder, tools.folder))
     positions = {one.passage_id: n for n, one in enumerate(PASSAGES)}
-    return LateRescorer(load_tokens(tools.folder), PASSAGES, ORDER, MASK, encoder, positions)
+    return LateRescorer(load_tokens(tools.folder), Rankable(PASSAGES, ORDER, MASK), encoder, positions)
 
 
 def in_milvus(tools, name, **fields):
@@ -159,7 +160,7 @@ def bm25_in_milvus(tools, name="bm25", windows=None):
     )
     rows = [words.weights(tokens, len(tokens)) for tokens in texts]
     found = SparseModel(words, model.scores["indptr"], len(PASSAGES))
-    return MilvusBm25(found, analyser, in_milvus(tools, name, **{name: rows}), ORDER, MASK, name)
+    return MilvusBm25(found, analyser, Rankable(in_milvus(tools, name, **{name: rows}), ORDER, MASK), name)
 
 
 def milvus_bm25(tools):
@@ -174,7 +175,7 @@ def milvus_dense(tools):
     encoder = FakeEncoder()
     vectors = encoder.encode(TEXTS)
     passages = in_milvus(tools, "dense", dense=vectors)
-    return DenseRetriever(MilvusVectors(passages, vectors.shape[1], 0), passages, ORDER, MASK, encoder)
+    return DenseRetriever(MilvusVectors(passages, vectors.shape[1], 0), Rankable(passages, ORDER, MASK), encoder)
 
 
 NAMES = {

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.retrieval.ranking import Rankable
 from ragqa.retrieval.splade import SPLADE_FILES, SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.types import ModelInfo
 from tests.support.fakes import passage
@@ -36,7 +37,9 @@ def save(folder, encoder=None):
 def retriever(folder, hidden=(), encoder=None):
     save(folder)
     mask = np.array([one.passage_id in hidden for one in PASSAGES])
-    return SpladeRetriever(load_sparse(folder), PASSAGES, tie_order(PASSAGES), mask, encoder or TableEncoder())
+    return SpladeRetriever(
+        load_sparse(folder), Rankable(PASSAGES, tie_order(PASSAGES), mask), encoder or TableEncoder()
+    )
 
 
 def test_the_inner_product_written_out(tmp_path):
@@ -60,7 +63,9 @@ def test_as_a_plain_matrix_product(tmp_path):
     encoder = TableEncoder({**table, "?": random.random(40).tolist()})
     list(save_sparse(list(table), encoder, tmp_path))
     mask = np.zeros(200, dtype=bool)
-    found = SpladeRetriever(load_sparse(tmp_path), passages, tie_order(passages), mask, encoder).retrieve("?", 200)
+    found = SpladeRetriever(load_sparse(tmp_path), Rankable(passages, tie_order(passages), mask), encoder).retrieve(
+        "?", 200
+    )
     expected = np.array(list(table.values())) @ np.array(encoder.table["?"])
     score_of = {hit.passage.passage_id: hit.score for hit in found.hits}
     assert score_of == pytest.approx({f"t{n:03}": expected[n] for n in range(200) if expected[n] > 0}, rel=1e-5)

@@ -11,7 +11,7 @@ from ragqa.settings.config import Config, FilteringConfig, FusionConfig
 from ragqa.types import Question
 from ragqa.types.events.pipeline import Answered, Recorded, Selected
 from ragqa.types.events.scoring import Scored
-from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
+from ragqa.ui.html.compare import COMPARE, passages_html, sentences_html, summary_html
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless
@@ -123,11 +123,11 @@ def test_unfinished_views_compare_as_far_as_they_are(both):
     assert [row.words for row in found.differs] == ["Question Who else? → Who must act?"]
     assert {row.match for row in found.sentences} == {"only B"}
     assert compare(nothing, nothing).passages == ()
-    assert values_html(compare(nothing, nothing).scores, "Scores").count("<tr>") == 1
+    assert COMPARE.values(compare(nothing, nothing).scores, "Scores").count("<tr>") == 1
 
 
 def test_hostile_texts_stay_text(both):
     view, _ = run(written=answer(HOSTILE, [(1,)]), question=HOSTILE)
     found = compare(both[0][0], view)
-    html = summary_html(found) + values_html(found.scores, HOSTILE) + sentences_html(found.sentences)
+    html = summary_html(found) + COMPARE.values(found.scores, HOSTILE) + sentences_html(found.sentences)
     assert "alert(1)" in assert_harmless(html + passages_html(found.passages)).text

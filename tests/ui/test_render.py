@@ -22,7 +22,7 @@ from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.charts import growth_chart
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.html.render import actions_html, answer_html, changed_html, notice_html, records_html, seconds_html
+from ragqa.ui.html.render import RENDER, answer_html, notice_html, seconds_html
 from ragqa.ui.html.scores import (
     gauges_html,
     growth_html,
@@ -99,12 +99,14 @@ def test_hostile_text_stays_text_everywhere(finished):
             passage_table_html(selection, 5),
             passage_cards_html(selection, 5),
             curve_html(selection, 5),
-            changed_html(HOSTILE, [Difference(HOSTILE, HOSTILE, HOSTILE, HOSTILE)]),
+            RENDER.changed(HOSTILE, [Difference(HOSTILE, HOSTILE, HOSTILE, HOSTILE)]),
             answer_html(answer(HOSTILE, [(1,)]), passages=PASSAGES[:1]),
             notice_html(HOSTILE),
-            records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
-            records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)], (), HOSTILE[:9]),
-            actions_html(HOSTILE),
+            RENDER.records([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
+            RENDER.records(
+                [RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)], (), HOSTILE[:9]
+            ),
+            RENDER.actions(HOSTILE),
             obligations_html(scored.paper.obligations, [bad] * 3, 0.7),
             *cards_of(scored.paper, [bad] * 3).values(),
         ]

@@ -68,7 +68,8 @@ def test_files_that_nobody_took_go_after_half_an_hour(manager):
 def test_a_page_lets_go_of_what_it_took(manager, monkeypatch):
     put(manager, "a", "1")
     monkeypatch.setattr(uploads, "get_script_run_ctx", lambda: SimpleNamespace(session_id="a"))
-    uploads.let_go([SimpleNamespace(file_id="1")])
+    with uploads.used_once([SimpleNamespace(file_id="1")]):
+        assert manager.file_storage["a"]
     assert not manager.file_storage["a"]
 
 

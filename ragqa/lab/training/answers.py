@@ -96,7 +96,6 @@ class _Candidates:
     sentences: tuple[str, ...]
     answers: tuple[float, ...]
     heading: str
-    is_claimed: bool
     foreign: list[tuple[str, str]] = field(default_factory=list)  # (sentence, heading) of other passages
 
     @property
@@ -139,7 +138,7 @@ def _headings(documents: Path) -> dict[str, str]:
 def _of_claims(passage: ClaimedPassage, heading: str) -> Iterator[_Candidates]:
     for question in passage.questions:
         answers = tuple(question.answerable and n in question.sentences for n in range(len(passage.sentences)))
-        yield _Candidates(question.text, passage.sentences, answers, heading, is_claimed=True)
+        yield _Candidates(question.text, passage.sentences, answers, heading)
 
 
 def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Candidates]:
@@ -158,7 +157,7 @@ def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Candid
         places = sorted(places, key=lambda n: (n != right, -shared[n]))[:OWN_OF_SQUAD]
         heading = row["title"].replace("_", " ")
         answers = tuple(n == right for n in places)
-        yield _Candidates(row["question"], tuple(texts[n] for n in places), answers, heading, is_claimed=False)
+        yield _Candidates(row["question"], tuple(texts[n] for n in places), answers, heading)
 
 
 def _rows(file: Path | None) -> Iterator[dict[str, Any]]:

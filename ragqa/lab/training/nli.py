@@ -186,7 +186,7 @@ def train_nli(
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
     steps = -(-len(first) // training.batch_size) + training.epochs * -(-len(pairs) // training.batch_size)
     base_sha256 = fingerprint(base)
-    bf16 = trains_in_bf16(model, base_sha256)
+    learner = _Learner(model, tokenizer, training, trains_in_bf16(model, base_sha256))
     stamp = stamp_of(asdict(training), base_sha256, pairs_sha256([*first, *pairs]))
     run = TrainingRun(model, training, steps, out, stamp)
 
@@ -201,73 +201,63 @@ def train_nli(
 
     yield from run.train(
         islice(batches(), run.done, None),
-        partial(_loss, model, tokenizer, training, bf16),
+        learner.loss,
         export,
-        partial(_accuracy, model, tokenizer, training, bf16, held_out) if held_out else None,
+        partial(learner.accuracy, held_out) if held_out else None,
     )
 
 
-def _loss(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    training: NliTraining,
-    bf16: bool,
-    batch: Sequence[LabelledPair],
-) -> torch.Tensor:
-    import torch
-    from torch.nn import functional
+@dataclass(frozen=True, slots=True)
+class _Learner:
+    """A model in training, with its tokenizer."""
 
-    model.train()
-    smoothed = training.label_smoothing / len(LABELS)
-    known = [
-        [smoothed + (1 - training.label_smoothing) * (n == pair.label) for n in range(len(LABELS))] for pair in batch
-    ]
-    wanted = torch.tensor([pair.taught or row for pair, row in zip(batch, known, strict=True)], device=model.device)
-    logits = _logits(model, tokenizer, training, bf16, batch)
-    return functional.cross_entropy(logits.float(), wanted)
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    training: NliTraining
+    bf16: bool
 
+    def loss(self, batch: Sequence[LabelledPair]) -> torch.Tensor:
+        import torch
+        from torch.nn import functional
 
-def _accuracy(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    training: NliTraining,
-    bf16: bool,
-    pairs: Sequence[LabelledPair],
-) -> float:
-    """The share of these pairs whose most probable label is right, in [0, 1]."""
-    import torch
+        self.model.train()
+        smoothing = self.training.label_smoothing
+        known = [
+            [smoothing / len(LABELS) + (1 - smoothing) * (n == pair.label) for n in range(len(LABELS))]
+            for pair in batch
+        ]
+        wanted = [pair.taught or row for pair, row in zip(batch, known, strict=True)]
+        logits = self.logits(batch)
+        return functional.cross_entropy(logits.float(), torch.tensor(wanted, device=self.model.device))
 
-    model.eval()  # type: ignore[no-untyped-call]
-    right = 0
-    for batch in batches_of_epoch(pairs, training.batch_size, 0):
-        with torch.inference_mode():
-            labels = _logits(model, tokenizer, training, bf16, batch).argmax(-1).tolist()
-        right += sum(label == pair.label for label, pair in zip(labels, batch, strict=True))
-    return right / len(pairs)
+    def accuracy(self, pairs: Sequence[LabelledPair]) -> float:
+        """The share of these pairs whose most probable label is right, in [0, 1]."""
+        import torch
 
+        self.model.eval()  # type: ignore[no-untyped-call]
+        right = 0
+        for batch in batches_of_epoch(pairs, self.training.batch_size, 0):
+            with torch.inference_mode():
+                labels = self.logits(batch).argmax(-1).tolist()
+            right += sum(label == pair.label for label, pair in zip(labels, batch, strict=True))
+        return right / len(pairs)
 
-def _logits(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    training: NliTraining,
-    bf16: bool,
-    batch: Sequence[LabelledPair],
-) -> torch.Tensor:
-    """The logits, of shape (n_pairs, 3)."""
-    import torch
+    def logits(self, batch: Sequence[LabelledPair]) -> torch.Tensor:
+        """The logits, of shape (n_pairs, 3)."""
+        import torch
 
-    encoded: BatchEncoding = tokenizer(
-        [pair.premise for pair in batch],
-        [pair.hypothesis for pair in batch],
-        truncation="longest_first",
-        max_length=training.max_tokens,
-        padding=True,
-        pad_to_multiple_of=8,  # few shapes, because torch keeps a compiled kernel for each, up to gigabytes
-        return_tensors="pt",
-    )
-    with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
-        logits: torch.Tensor = model(**encoded.to(model.device)).logits
-    return logits
+        encoded: BatchEncoding = self.tokenizer(
+            [pair.premise for pair in batch],
+            [pair.hypothesis for pair in batch],
+            truncation="longest_first",
+            max_length=self.training.max_tokens,
+            padding=True,
+            pad_to_multiple_of=8,  # few shapes, because torch keeps a compiled kernel for each, up to gigabytes
+            return_tensors="pt",
+        )
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
+            logits: torch.Tensor = self.model(**encoded.to(self.model.device)).logits
+        return logits
 
 
 def nli_card(

@@ -50,31 +50,20 @@ class VerifierSources:
     seed: int = 1
 
 
-def verifier_training(
-    base: str = "nli-minilm-l6",
-    frozen_layers: int = 0,
-    rank: int = 0,
-    seed: int = 1,
-    stop_after: int | None = None,
-    *,
-    batch_size: int = 32,
-    learning_rate: float = 0.0,
-    dropout: float = 0.0,
-) -> NliTraining:
-    """The settings of the shipped verifier, except for the arguments; the learning rate 0 chooses one by ``rank``."""
-    return NliTraining(
-        base=base,
-        batch_size=batch_size,
-        learning_rate=learning_rate or (6e-4 if rank else 7e-5),  # for low-rank factors, for the weights themselves
-        warmup_steps=60,
-        max_tokens=256,
-        dropout=dropout,
-        frozen_layers=frozen_layers,
-        rank=rank,
-        seed=seed,
-        checkpoint_every=150,
-        stop_after=stop_after,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierTraining(NliTraining):
+    """The settings of the shipped verifier; a learning rate of 0 becomes that which suits ``rank``."""
+
+    batch_size: int = 32
+    learning_rate: float = 0.0  # 6e-4 for low-rank factors, 7e-5 for the weights themselves
+    warmup_steps: int = 60
+    max_tokens: int = 256
+    dropout: float = 0.0
+    checkpoint_every: int = 150
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate:
+            object.__setattr__(self, "learning_rate", 6e-4 if self.rank else 7e-5)
 
 
 def gather_first(sources: VerifierSources) -> list[LabelledPair]:

@@ -146,14 +146,10 @@ def _measured(
 
 
 def report(
-    opened: Mapping[str, Index],
-    file: Path,
-    gold: Sequence[GoldQuestion],
-    unit: GoldUnit,
-    ranked: Tuned,
-    filtered: TunedFilter,
+    opened: Mapping[str, Index], file: Path, gold: Sequence[GoldQuestion], unit: GoldUnit, found: TunedSettings
 ) -> dict[str, Any]:
     """All results, for JSON; ``better`` is what `lines` says in words. The same run gives the same report."""
+    ranked, filtered = found.ranked, found.filtered
     best, chosen = opened[ranked.final.index], ranked.final
     indexes = [{"name": name, "fingerprint": _fingerprint(one)} for name, one in opened.items()]
     return {
@@ -184,24 +180,20 @@ def report(
     }
 
 
-def preset_file(
-    name: str,
-    found: Mapping[str, Any],
-    ranking: RankingSetting,
-    ranked: Tuned,
-    filtered: TunedFilter,
-    command: str,
-    questions: Path,
-) -> str:
-    """The text of a preset file with ``ranking``, and with the tuned filter if it is significantly better.
+def preset_file(name: str, figures: Mapping[str, Any], found: TunedSettings, command: str, questions: Path) -> str:
+    """The text of a preset file with the chosen ranking, and with the tuned filter if it is significantly better.
 
-    It includes all evidence for and against them; ``found`` is the `report`.
+    It includes all evidence for and against them; ``figures`` are the `report`.
     """
-    asked = f"{found['questions']['n_questions']:,} questions of {found['questions']['name']}"
+    asked = f"{figures['questions']['n_questions']:,} questions of {figures['questions']['name']}"
+    ranking, ranked, filtered = found.setting, found.ranked, found.filtered
+    name_of, measure = display_name(ranked.measure), ranked.measure
+    of_ranking = _in_short("ranking", name_of, ranked.tuned[measure], ranked.default[measure], ranked.test)
+    of_filter = _in_short("filter", filtered.measure, filtered.tuned["F"], filtered.default["F"], filtered.test)
     preset = Preset(
         name,
-        f"Tuned on index {ranking.index} by {asked}, each measured where it was not learnt from. {_in_short(ranked)}. "
-        f"{_in_short_filter(filtered)}.",
+        f"Tuned on index {ranking.index} by {asked}, each measured where it was not learnt from. {of_ranking}. "
+        f"{of_filter}.",
         RetrievalConfig(top_k=ranking.depth),
         FusionConfig(ranking.fusion.method, _shares(ranking.fusion)),
         filtered.final if filtered.test.is_better else FilteringConfig(),
@@ -213,19 +205,12 @@ def preset_file(
         "versions": {"ragqa": __version__, "python": platform.python_version()},
         "questions_file_sha256": fingerprint(questions),
     }
-    return preset_text(preset, evidence | dict(found))
+    return preset_text(preset, evidence | dict(figures))
 
 
-def _in_short(ranked: Tuned) -> str:
-    name, held = ranked.measure, "Tuned" if ranked.test.is_better else "Default"
-    figures = f"{display_name(name)} tuned {ranked.tuned[name]:.3f}, default {ranked.default[name]:.3f}"
-    return f"{held} ranking: {figures} (p = {ranked.test.p_value:.4f})"
-
-
-def _in_short_filter(filtered: TunedFilter) -> str:
-    held = "Tuned" if filtered.test.is_better else "Default"
-    figures = f"{filtered.measure} tuned {filtered.tuned['F']:.3f}, default {filtered.default['F']:.3f}"
-    return f"{held} filter: {figures} (p = {filtered.test.p_value:.4f})"
+def _in_short(what: str, measure: str, tuned: float, default: float, test: PairedTest) -> str:
+    held = "Tuned" if test.is_better else "Default"
+    return f"{held} {what}: {measure} tuned {tuned:.3f}, default {default:.3f} (p = {test.p_value:.4f})"
 
 
 def _about(file: Path, gold: Sequence[GoldQuestion], unit: str) -> dict[str, Any]:
@@ -248,8 +233,9 @@ def _shares(fusion: FusionConfig) -> dict[str, float]:
     return {name: weight for name, weight in fusion.weights.items() if weight > 0}
 
 
-def lines(ranked: Tuned, filtered: TunedFilter, *, several: bool) -> list[str]:
+def lines(found: TunedSettings, *, several: bool) -> list[str]:
     """The figures and conclusions in sentences; ``several`` tells whether several indexes were compared."""
+    ranked, filtered = found.ranked, found.filtered
     means = [
         f"Each question where it is tested: {display_name(name)} {ranked.tuned[name]:.4f}, "
         f"of the defaults {ranked.default[name]:.4f}."

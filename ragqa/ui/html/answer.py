@@ -13,16 +13,7 @@ from ragqa.types import Passage
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.findings import duty_cards, findings_html
-from ragqa.ui.html.render import (
-    actions_html,
-    answer_html,
-    badge_html,
-    headline_html,
-    in_corpus,
-    mark_of,
-    notice_html,
-    question_html,
-)
+from ragqa.ui.html.render import RENDER, answer_html, badge_html, in_corpus, mark_of, notice_html, question_html
 from ragqa.ui.html.scores import trust_html
 from ragqa.ui.html.template import text_html
 from ragqa.ui.html.trace import best_html
@@ -104,7 +95,7 @@ def _headline(view: View, found: Shown) -> str:
     """Whether the question is answered; for a checked text a summary of its sentences."""
     words, state = headline(view, found)
     missing = view.answer.not_found if view.answer and not view.asked.given else ()
-    return headline_html(words, state.replace(" ", "-"), missing) if words else ""
+    return RENDER.headline(words, state.replace(" ", "-"), missing) if words else ""
 
 
 def _trust(view: View, found: Shown) -> str:
@@ -129,7 +120,7 @@ def _actions(view: View, found: Shown, again: str) -> str:
         cited = cited_by(sentence, checks[index] if index < len(checks) else None)
         names = "; ".join(place(passages[number - 1]) for number in cited if number <= len(passages))
         lines.append(f"{sentence.text} [{names}]" if names else sentence.text)
-    return actions_html("\n\n".join(lines), view.record_id, again)
+    return RENDER.actions("\n\n".join(lines), view.record_id, again)
 
 
 def coverage_words(view: View, found: Shown) -> str:

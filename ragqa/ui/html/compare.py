@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ragqa.evaluation.sweep import Point
-from ragqa.records.comparison import PassageRow, Said, SentenceRow, SideBySide, ValueRow
-from ragqa.ui.html.render import changed_html, mark_of
+from ragqa.records.comparison import PassageRow, Said, SentenceRow, SideBySide
+from ragqa.ui.html.render import RENDER, mark_of
 from ragqa.ui.html.template import Templates
 
-_TEMPLATES: Final = Templates("compare.html")
+COMPARE: Final = Templates("compare.html")
 SLOPES: Final = 20  # ranks that are drawn
 _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "mixed"}
 
 
 def summary_html(comparison: SideBySide) -> str:
     """The differences in settings, and their effects in words."""
-    settings = changed_html("What differs, A → B", comparison.differs) if comparison.differs else ""
-    return _TEMPLATES.summary(settings, comparison.words)
-
-
-def values_html(rows: Sequence[ValueRow], label: str) -> str:
-    """The numbers of A and B with their change, marked as better or worse."""
-    return _TEMPLATES.values(rows, label)
+    settings = RENDER.changed("What differs, A → B", comparison.differs) if comparison.differs else ""
+    return COMPARE.summary(settings, comparison.words)
 
 
 def sentences_html(rows: Sequence[SentenceRow]) -> str:
     """The sentences of A beside the matching ones of B."""
-    return _TEMPLATES.sentences(rows, _MATCHES, _mark)
+    return COMPARE.sentences(rows, _MATCHES, _mark)
 
 
 def _mark(said: Said) -> tuple[str, str]:
@@ -39,9 +33,4 @@ def passages_html(rows: Sequence[PassageRow]) -> str:
     """Ranks in A and B, how far each passage moved, and which side keeps it."""
     shown = [row for row in rows if min(row.rank_a or SLOPES + 1, row.rank_b or SLOPES + 1) <= SLOPES]
     lowest = max((rank for row in shown for rank in (row.rank_a, row.rank_b) if rank and rank <= SLOPES), default=0)
-    return (_TEMPLATES.slopes(shown, lowest) if shown else "") + _TEMPLATES.passages(rows)
-
-
-def points_html(rows: Sequence[tuple[str, Point]]) -> str:
-    """Points as a table, one per row; a dash where there is no gold."""
-    return _TEMPLATES.points(rows)
+    return (COMPARE.slopes(shown, lowest) if shown else "") + COMPARE.passages(rows)

@@ -12,8 +12,6 @@ from typing import Final
 from urllib.parse import quote
 
 from ragqa.records.comparison import Said
-from ragqa.records.differences import Difference
-from ragqa.records.record import RecordSummary
 from ragqa.records.recorder import FIRST_WORDS
 from ragqa.records.words import QUOTED, cited_by, mark_word, with_names
 from ragqa.scoring.repass.attribution import citation_flag
@@ -31,7 +29,7 @@ VERDICT_CLASS = {
     Verdict.DISAGREEING: "mixed",
     Verdict.NONE: "none",
 }
-_TEMPLATES: Final = Templates("render.html")
+RENDER: Final = Templates("render.html")
 _ITEM: Final = re.compile(r"([:;](?: and| or)?) (\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\) )")  # items get separate lines
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
 
@@ -86,11 +84,6 @@ def question_html(question: str) -> str:
     return f'<h2 class="rq-question">{text_html(question)}</h2>'
 
 
-def changed_html(head: str, changed: Sequence[Difference]) -> str:
-    """Settings that differ, one per line, under a head."""
-    return _TEMPLATES.changed(head, changed)
-
-
 # Answer -------------------------------------------------------------------------------------------------------------
 
 
@@ -123,7 +116,7 @@ def answer_html(
         one, is_final = judged.get(index), final is None or index in final
         reason = with_names(one.reason, passages) if one else ""
         rows.append((index, between, sentence.text, verdict, words, kind, one, reason, is_final, cited, check, flag))
-    return _TEMPLATES.answer(rows, answer.text[position:].strip())
+    return RENDER.answer(rows, answer.text[position:].strip())
 
 
 def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> tuple[str, str]:
@@ -132,45 +125,7 @@ def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> t
     return word, QUOTED if word == QUOTED else VERDICT_CLASS[verdict]
 
 
-def turns_html(turns: Sequence[tuple[str, str]], asked: str, record_id: str) -> str:
-    """The earlier questions and answers of the conversation, collapsed, and this question as it was typed."""
-    return _TEMPLATES.turns(turns, asked, record_id)
-
-
-def headline_html(words: str, kind: str, missing: Sequence[str] = ()) -> str:
-    """Whether the question is answered, and its unanswered parts."""
-    return _TEMPLATES.headline(words, kind, missing)
-
-
-def actions_html(text: str, record_id: str = "", again: str = "") -> str:
-    """The actions of an answer: copy ``text``, open the record, ask again at the address ``again``."""
-    return _TEMPLATES.actions(text, record_id, again)
-
-
-def again_html(own: str, todays: str, record_id: str) -> str:
-    """Links that ask a record's question again, with its own or today's settings, or compare it with another."""
-    return _TEMPLATES.again(own, todays, record_id)
-
-
-def settings_html(settings: Mapping[str, object]) -> str:
-    """Every setting by name, as a table."""
-    return _TEMPLATES.settings(settings)
-
-
-def records_html(records: Sequence[RecordSummary], stale: Collection[str] = (), against: str = "") -> str:
-    """The record list as a table; each question links to its record. ``stale`` are ids whose source has changed.
-
-    Two ticked records are compared; the record ``against`` is ticked already.
-    """
-    return _TEMPLATES.records(records, stale, against)
-
-
-def progress_html(phase: str, seconds: float) -> str:
-    """The present phase of a run, and how long it has been running."""
-    return _TEMPLATES.progress(phase, seconds)
-
-
 def seconds_html(seconds: Mapping[str, float], words_per_second: float | None = None) -> str:
     """Seconds per stage, in the order of the pipeline, and the writing speed of a language model."""
     known = [(stage, seconds[stage]) for stage in _STAGES if stage in seconds]
-    return _TEMPLATES.seconds(known, words_per_second)
+    return RENDER.seconds(known, words_per_second)

@@ -19,6 +19,7 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
 from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names
+from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
 from ragqa.ui.pages.settings import apply_values, settings_panel
 from ragqa.ui.pages.workspace import draw_run
@@ -48,13 +49,11 @@ def check_page() -> None:
 
 
 def _page(*, checking: bool) -> None:
-    st.html(resources.style())
     st.html(f'<div class="rq-brand"><h1>ragqa</h1><p>{PURPOSE}</p></div>')
     paths, defaults = Paths.from_env(), Config.from_env()
     names = resources.index_names(paths)
     if not names:
-        text = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
-        st.html(notice_html(text, "bad"))
+        draw_no_index(paths.indexes)
         return
     problem = _follow_address(checking, names)
     if checking:
@@ -371,16 +370,13 @@ def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> 
         asked = Question(st.session_state["text_question"], given=st.session_state["text"] or " ")
     else:
         asked = Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None))
-    try:
+    with error_shown("mixed"):
         run = resources.start_run(clean_question(asked), config, partial(resources.pipeline, config, paths))
-    except RagqaError as error:
-        st.html(notice_html(str(error), "mixed"))
-        return
-    before: Run | None = st.session_state.get(_RUN[checking])
-    if before:
-        before.stop()
-    resources.runs().add(run)
-    st.session_state[_RUN[checking]] = run
-    if place in st.session_state.get("followed", {}):
-        st.session_state["followed"][place] = ("", run.id)
-    go_to({RUN: run.id})
+        before: Run | None = st.session_state.get(_RUN[checking])
+        if before:
+            before.stop()
+        resources.runs().add(run)
+        st.session_state[_RUN[checking]] = run
+        if place in st.session_state.get("followed", {}):
+            st.session_state["followed"][place] = ("", run.id)
+        go_to({RUN: run.id})

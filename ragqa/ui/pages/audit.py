@@ -10,14 +10,12 @@ from ragqa.infra.cleaning import cell
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.state import resources
 
 SHOWN = 200
 
 
 def audit_page() -> None:
     """Draws the page; reads the whole log each time."""
-    st.html(resources.style())
     gate = access.gate()
     gate.demand(Act.AUDIT)
     st.title("Audit")

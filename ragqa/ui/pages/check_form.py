@@ -13,7 +13,7 @@ from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.process import MAX_ANSWERS_BYTES
 from ragqa.errors import RagqaError
 from ragqa.pipeline import MAX_TEXT_CHARS
-from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.notices import error_shown
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -56,17 +56,14 @@ def file_choice(check: Check) -> None:
             words = "Answers: a list of {Question, RetrievedPassages, Answer}."
             st.caption(f"At most {MAX_TEXT_CHARS:,} characters. {words}")
             return
-        try:
+        with error_shown():
             texts = _texts(file)
-        except RagqaError as error:
-            st.html(notice_html(str(error), "bad"))
-            return
-        chosen = 0
-        if len(texts) > 1:
-            names = [f"{number}. {question or answer}"[:90] for number, question, answer in texts]
-            chosen = st.selectbox("Answer", range(len(texts)), format_func=names.__getitem__, key="checked_item")
-        _, question, answer = texts[chosen]
-        st.button("Check it", key="check_file", on_click=check, args=(answer, question))
+            chosen = 0
+            if len(texts) > 1:
+                names = [f"{number}. {question or answer}"[:90] for number, question, answer in texts]
+                chosen = st.selectbox("Answer", range(len(texts)), format_func=names.__getitem__, key="checked_item")
+            _, question, answer = texts[chosen]
+            st.button("Check it", key="check_file", on_click=check, args=(answer, question))
 
 
 def _texts(file: UploadedFile) -> list[tuple[int, str, str]]:

@@ -22,9 +22,10 @@ from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS
 from ragqa.types import Question
 from ragqa.ui import access
-from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
-from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.html.compare import COMPARE, passages_html, sentences_html, summary_html
+from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_names
+from ragqa.ui.pages.notices import draw_no_index
 from ragqa.ui.pages.settings import current_settings, preset_label
 from ragqa.ui.state import resources
 from ragqa.ui.state.run import Run
@@ -39,7 +40,6 @@ POLL_SECONDS = 0.5
 
 def compare_page() -> None:
     """Draws the choices and the comparison; ``?a=ID&b=ID`` or ``?record=ID&record=ID`` choose two records."""
-    st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Compare</h1><p>One question, two settings: what they find, what is written, '
         "how it scores.</p></div>"
@@ -56,8 +56,7 @@ def compare_page() -> None:
         return
     names = resources.index_names(paths)
     if not names:
-        words = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
-        st.html(notice_html(words, "bad"))
+        draw_no_index(paths.indexes)
         return
     _settings(names, paths)
 
@@ -192,7 +191,7 @@ def _live(runs: tuple[Run, Run]) -> None:
     with st.container():
         if working is not None:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):
-                st.html(progress_html(f"{SIDES[working].upper()}: {views[working].phase}", runs[0].seconds))
+                st.html(RENDER.progress(f"{SIDES[working].upper()}: {views[working].phase}", runs[0].seconds))
                 st.button("Stop", on_click=_stop, args=(runs,), key="stop")
     for side, view in zip(SIDES, views, strict=True):
         if view.error:
@@ -222,10 +221,10 @@ def _draw(a: View, b: View) -> None:
             st.html(notice_html("Neither has written anything."))
     with right:
         st.markdown("##### Scores")
-        st.html(values_html(found.scores, "Scores"))
+        st.html(COMPARE.values(found.scores, "Scores"))
         if found.seconds:
             st.markdown("##### Seconds")
-            st.html(values_html(found.seconds, "Seconds"))
+            st.html(COMPARE.values(found.seconds, "Seconds"))
     st.markdown("##### Passages")
     st.html(passages_html(found.passages))
     ids = [view.record_id for view in (a, b)]

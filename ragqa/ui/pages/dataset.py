@@ -11,7 +11,7 @@ import streamlit as st
 
 from ragqa.corpus.files import read_utf8
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError, RecordError
+from ragqa.errors import RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
 from ragqa.infra.files import write_whole
@@ -41,9 +41,10 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import Templates
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
-from ragqa.ui.pages.evaluation.render import figures_html
+from ragqa.ui.pages.evaluation.render import EVALUATION
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns
+from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
@@ -69,7 +70,6 @@ def _making(paths: Paths) -> EvaluationRuns:
 
 def dataset_page() -> None:
     """Draws the page; ``?set=ID`` names the data set."""
-    st.html(resources.style())
     access.gate().demand(Act.EVALUATION)
     words = "Questions with gold passages, made from one of your corpora and checked by experts."
     st.html(f'<div class="rq-brand"><h1>Data set</h1><p>{words}</p></div>')
@@ -83,9 +83,7 @@ def dataset_page() -> None:
     view = MAKING
     if names:
         view = st.radio("View", views, key="dataset_view", horizontal=True, label_visibility="collapsed")
-    problem = st.session_state.pop(_PROBLEM, "")
-    if problem:
-        st.html(notice_html(problem, "bad"))
+    draw_notices(_PROBLEM)
     if view == MAKING:
         _make(runs, paths)
         return
@@ -95,10 +93,8 @@ def dataset_page() -> None:
         LABELLING: partial(_review, folder),
         USING: partial(_use, folder, paths),
     }
-    try:
+    with error_shown():
         draw[view]()
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _sets(folder: Path) -> list[str]:
@@ -145,16 +141,13 @@ def _make(runs: EvaluationRuns, paths: Paths) -> None:
     st.html(notice_html(words, "bad" if view.error else "mixed" if view.stopped else "good"))
     if not view.complete:
         st.button("Continue", key="dataset_on", on_click=partial(_start, runs, view.settings), disabled=busy)
-    st.html(figures_html(view.report.figures))
+    st.html(EVALUATION.figures(view.report.figures))
     draw_comparisons(view.report, "Result")
 
 
 def _start(runs: EvaluationRuns, settings: Mapping[str, object]) -> None:
-    try:
-        with access.gate().doing(Act.EVALUATION, benchmark=MAKE.name):
-            st.session_state[_SET] = runs.start(MAKE.name, settings).run_id
-    except RagqaError as error:
-        st.session_state[_PROBLEM] = str(error)
+    with error_kept(_PROBLEM), access.gate().doing(Act.EVALUATION, benchmark=MAKE.name):
+        st.session_state[_SET] = runs.start(MAKE.name, settings).run_id
 
 
 # Stages -------------------------------------------------------------------------------------------------------------
@@ -294,12 +287,9 @@ def _index_of(folder: Path) -> str:
 
 
 def _label(folder: Path, pair: Pair, who: str, label: str) -> None:
-    try:
-        with access.gate().doing(Act.EVALUATION, label=label):
-            give(folder, [(pair.key, who, label)])
+    with error_kept(_PROBLEM), access.gate().doing(Act.EVALUATION, label=label):
+        give(folder, [(pair.key, who, label)])
         st.session_state["dataset_last"] = pair.key
-    except RagqaError as error:
-        st.session_state[_PROBLEM] = str(error)
 
 
 def _back() -> None:
@@ -356,8 +346,5 @@ def _use(folder: Path, paths: Paths) -> None:
 
 
 def _evaluate(runs: EvaluationRuns, name: str, settings: Mapping[str, object]) -> None:
-    try:
-        with access.gate().doing(Act.EVALUATION, benchmark=name):
-            runs.start(name, benchmark_of(name).settings(**settings))
-    except RagqaError as error:
-        st.session_state[_PROBLEM] = str(error)
+    with error_kept(_PROBLEM), access.gate().doing(Act.EVALUATION, benchmark=name):
+        runs.start(name, benchmark_of(name).settings(**settings))

@@ -17,7 +17,8 @@ from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import notice_html, turns_html
+from ragqa.ui.html.render import RENDER, notice_html
+from ragqa.ui.pages.notices import error_shown
 
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
 SUGGESTED = 3
@@ -58,21 +59,18 @@ def _box(view: View, config: Config, records: RecordStore) -> None:
         return
     known: dict[tuple[str, str], FollowUp] = st.session_state.setdefault("rewritings", {})
     place = (view.record_id, asked)
-    try:
+    with error_shown():
         if place not in known:
             access.gate().demand(Act.QUESTION, view.config.index)
             with st.spinner("Rewriting it as a question that stands alone"):
                 known[place] = follow_up(asked, view.record_id, records, config.generation)
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
-        return
-    found = known[place]
-    key = f"rewriting_{view.record_id}_{asked}"
-    st.text_input("Understood as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
-    if found.note:
-        st.html(notice_html(found.note))
-    if st.button("Ask it", key="ask_follow_up", on_click=_ask, args=(key, found)):
-        st.rerun()
+        found = known[place]
+        key = f"rewriting_{view.record_id}_{asked}"
+        st.text_input("Understood as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
+        if found.note:
+            st.html(notice_html(found.note))
+        if st.button("Ask it", key="ask_follow_up", on_click=_ask, args=(key, found)):
+            st.rerun()
 
 
 def _ask_next(question: str) -> None:
@@ -93,4 +91,4 @@ def draw_thread(found: FollowUp, records: RecordStore) -> None:
             known[found.record_id] = thread_of(found.record_id, records)
         except RagqaError:  # its record is gone, or not this person's
             known[found.record_id] = ()
-    st.html(turns_html([(one.question, one.answer) for one in known[found.record_id]], found.asked, found.record_id))
+    st.html(RENDER.turns([(one.question, one.answer) for one in known[found.record_id]], found.asked, found.record_id))

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
 from ragqa.library.edits import SheetRow
@@ -40,11 +39,11 @@ from ragqa.types.scores import Strength
 from ragqa.ui import access
 from ragqa.ui.html.gaps import matrix_html, row_html, standing_html, unasked_html
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.cases import draw_add
 from ragqa.ui.pages.library_job import draw_job
+from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown, keep_notices
 from ragqa.ui.pages.register import LONGEST, draw_choice, draw_title
-from ragqa.ui.pages.sheets import Notices, draw_notices, draw_sheets, taken_notices
+from ragqa.ui.pages.sheets import draw_sheets, taken_notices
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.desk import case_desk
@@ -85,15 +84,12 @@ def _register(index: Index, corpus: str, paths: Paths) -> Register:
 
 def gaps_page() -> None:
     """Draws the gaps of ``?corpus=NAME&policies=NAME``."""
-    st.html(resources.style())
     paths = Paths.from_env()
     corpus = draw_title("Gaps", paths)
     if not corpus:
         return
-    try:
+    with error_shown():
         _draw(corpus, paths)
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _draw(corpus: str, paths: Paths) -> None:
@@ -181,28 +177,24 @@ def _start(both: _Both, asked: GapRequest) -> None:
             second,
         )
 
-    try:
+    with error_kept(_SAID):
         part_of(both.register.rows, asked.documents, asked.chapters)  # raises for unknown documents and chapters
         with access.gate().doing(Act.REGISTER, corpus, policies=policies):
             make = partial(GapJob, name, both.folder.folder, asked, both.jobs, access.bound(load))
             both.jobs.begin(name, make)
-    except RagqaError as error:
-        st.session_state[_SAID] = [(str(error), "bad")]
 
 
 # What came of it ----------------------------------------------------------------------------------------------------
 
 
 def _tried(both: _Both) -> None:
-    try:
+    with error_shown():
         store = both.folder.store(both.job)
         run = store.standing(*_read(both, store))
         if run.gaps:
             _results(both, run)
         else:
             st.caption("No row has been read yet: a run reads each obligation against the passages nearest to it.")
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _read(both: _Both, store: GapStore) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
@@ -389,10 +381,7 @@ def _say(both: _Both, gap: GapRow, now: Correction, before: Correction, followin
 
 
 def _take(both: _Both, sheet: Mapping[str, SheetRow[Correction]], name: str, **about: object) -> None:
-    said: Notices = st.session_state.setdefault(f"{_SAID}_row", [])
-    try:
-        with access.gate().doing(Act.REGISTER, both.corpus, policies=both.policies, **about):
-            taken = both.folder.take(sheet, both.register, both.job)
-            said += taken_notices(taken.words(name, both.register.rows), name)
-    except RagqaError as error:
-        said.append((str(error), "bad"))
+    said = f"{_SAID}_row"
+    with error_kept(said), access.gate().doing(Act.REGISTER, both.corpus, policies=both.policies, **about):
+        taken = both.folder.take(sheet, both.register, both.job)
+        keep_notices(said, *taken_notices(taken.words(name, both.register.rows), name))

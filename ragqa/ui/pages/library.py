@@ -27,8 +27,9 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
+from ragqa.ui.pages.notices import draw_notices, error_kept, keep_notices
 from ragqa.ui.state import resources
-from ragqa.ui.uploads import let_go
+from ragqa.ui.uploads import used_once
 
 TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 SAID = "library_said"
@@ -38,7 +39,6 @@ SHOWN_PROPOSALS = 20
 
 def library_page() -> None:
     """Draws the corpus of ``?corpus=NAME``, else all corpora."""
-    st.html(resources.style())
     paths = Paths.from_env()
     chosen = st.query_params.get("corpus", "")
     access.gate().demand(Act.UPLOAD)
@@ -48,11 +48,9 @@ def library_page() -> None:
         return
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
-    with st.container():  # always drawn, so that a message does not move anything below
-        if chosen:
-            st.html(notice_html(f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
-        for text, kind in st.session_state.pop(SAID, []):
-            st.html(notice_html(text, kind))
+    if chosen:
+        keep_notices(SAID, (f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
+    draw_notices(SAID)
     _watched(paths)
     _new_corpus(paths)
     _corpora(paths)
@@ -75,22 +73,17 @@ def _new_corpus(paths: Paths) -> None:
     if not files:
         return
     st.session_state["library_turn"] = turn + 1
-    try:
+    with error_kept(SAID), used_once(files):
         called = title.strip() or _name_of([file.name for file in files])
         name = new_name(called, paths.indexes, paths.library)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
             collection = make_collection(name, paths.library, called)
             lines = [line for file in files for line in take(collection, file.name, file, reader)]
-        st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
+        keep_notices(PROBLEM, *((line, "mixed") for line in lines))
         resources.library_jobs(paths).start(collection, "read", lambda: None)
         resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
-    except RagqaError as error:
-        st.session_state[SAID] = [(str(error), "bad")]
-        st.rerun()
-    finally:
-        let_go(files)
-    _open(collection.name)
+        _open(name)
     st.rerun()
 
 
@@ -142,16 +135,14 @@ def _watched(paths: Paths) -> None:
 
 
 def _dismiss(one: Proposal, paths: Paths, is_dismissed: bool) -> None:
-    try:
-        with access.gate().doing(Act.UPLOAD, one.corpus, folder="watched", files=[one.name], dismissed=is_dismissed):
-            set_dismissed(paths.watched_dismissed, one.digest, is_dismissed=is_dismissed)
-    except RagqaError as error:
-        st.session_state[SAID] = [(str(error), "bad")]
+    about = {"folder": "watched", "files": [one.name], "dismissed": is_dismissed}
+    with error_kept(SAID), access.gate().doing(Act.UPLOAD, one.corpus, **about):
+        set_dismissed(paths.watched_dismissed, one.digest, is_dismissed=is_dismissed)
 
 
 def _take_over(one: Proposal, paths: Paths) -> None:
     """Stages a proposed file and opens its corpus, where it is previewed."""
-    try:
+    with error_kept(SAID):
         title = PurePosixPath(one.name).stem
         chosen = one.corpus or st.session_state.get(TARGET, "")
         name = chosen or new_name(title, paths.indexes, paths.library)
@@ -161,12 +152,9 @@ def _take_over(one: Proposal, paths: Paths) -> None:
             collection = collection_of(name, paths.library) or make_collection(name, paths.library, title)
             lines = take_over(collection, folder, one, reader) if folder else []
             resources.library_jobs(paths).start(collection, "read", lambda: None)
-    except RagqaError as error:
-        st.session_state[SAID] = [(str(error), "bad")]
-        return
-    st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
-    resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
-    _open(name)
+        keep_notices(PROBLEM, *((line, "mixed") for line in lines))
+        resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
+        _open(name)
 
 
 def _corpora(paths: Paths) -> None:
@@ -230,13 +218,11 @@ def _others(paths: Paths) -> None:
 
 def verify(name: str, paths: Paths) -> None:
     """Verifies every file of an index and shows the result."""
-    try:
+    with error_kept(SAID):
         with access.gate().doing(Act.VERIFY, name):
             manifest = verify_index(name, paths.indexes)
-        said = (f"{name} is intact: {quantity(manifest.n_passages, 'passage')}, every hash matches.", "good")
-    except RagqaError as error:
-        said = (str(error), "bad")
-    st.session_state[SAID] = [said]
+        words = f"{name} is intact: {quantity(manifest.n_passages, 'passage')}, every hash matches."
+        keep_notices(SAID, (words, "good"))
 
 
 def _import(paths: Paths) -> None:
@@ -246,18 +232,13 @@ def _import(paths: Paths) -> None:
         if file is None:
             return
         st.session_state["library_import_turn"] = turn + 1
-        try:
+        with error_kept(SAID), used_once([file]):
             with access.gate().doing(Act.IMPORT, file=file.name), Reader() as reader:
                 access.gate().spend_upload(file.size)
                 taken = tuple(entry.name for entry in list_indexes(paths.indexes))
                 collection = import_corpus(file, paths.library, reader, taken)
                 _index(collection, paths)
-        except RagqaError as error:
-            st.session_state[SAID] = [(str(error), "bad")]
-            st.rerun()
-        finally:
-            let_go([file])
-        _open(collection.name)
+            _open(collection.name)
         st.rerun()
 
 
@@ -281,16 +262,10 @@ def _deleted(paths: Paths) -> None:
 
 
 def _restore(one: Deleted, paths: Paths) -> None:
-    try:
-        with access.gate().doing(Act.RESTORE, one.name):
-            _open(restore(one.key, paths.library, paths.indexes).name)
-    except RagqaError as error:
-        st.session_state[SAID] = [(str(error), "bad")]
+    with error_kept(SAID), access.gate().doing(Act.RESTORE, one.name):
+        _open(restore(one.key, paths.library, paths.indexes).name)
 
 
 def _erase(one: Deleted, paths: Paths) -> None:
-    try:
-        with access.gate().doing(Act.DELETION, one.name, for_good=True):
-            erase(one.key, paths.library)
-    except RagqaError as error:
-        st.session_state[SAID] = [(str(error), "bad")]
+    with error_kept(SAID), access.gate().doing(Act.DELETION, one.name, for_good=True):
+        erase(one.key, paths.library)

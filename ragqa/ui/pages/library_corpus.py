@@ -27,8 +27,9 @@ from ragqa.ui import access
 from ragqa.ui.html.library import change_html, plain_markdown, reading_html
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_job import draw_job
+from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown, keep_notices
 from ragqa.ui.state import resources
-from ragqa.ui.uploads import let_go
+from ragqa.ui.uploads import used_once
 
 PROBLEM = "library_problem"  # session key: messages to show once
 SHOWN_DOCUMENTS = 50
@@ -39,16 +40,14 @@ _ASK = "library_ask"
 def draw_corpus(collection: Collection, paths: Paths) -> None:
     """Draws the corpus. Changes happen in callbacks, so that the page always shows the present state."""
     st.button("‹ Library", key="library_back", type="tertiary", on_click=_back)
-    try:
-        catalogue = collection.read()
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
-        return
+    with error_shown():
+        _draw(collection, collection.read(), paths)
+
+
+def _draw(collection: Collection, catalogue: Catalogue, paths: Paths) -> None:
     st.title(plain_markdown(catalogue.title), anchor=False)
     st.caption(_state_words(collection, catalogue, paths))
-    with st.container():  # always drawn, so that a message does not move anything below
-        for text, kind in st.session_state.pop(PROBLEM, []):
-            st.html(notice_html(text, kind))
+    draw_notices(PROBLEM)
     job = resources.library_jobs(paths).latest.get(collection.name)
     busy = job is not None and job.view.running
     if job:
@@ -91,15 +90,12 @@ def _read(collection: Collection, paths: Paths) -> None:
 
 def _tried(act: Act, collection: Collection, do: Callable[[], object], said: str = "", **about: object) -> bool:
     """Does and logs the act, if this person may; shows ``said`` or the error. Returns whether it was done."""
-    try:
+    with error_kept(PROBLEM):
         with access.gate().doing(act, collection.name, **about):
             do()
-    except RagqaError as error:
-        st.session_state.setdefault(PROBLEM, []).append((str(error), "bad"))
-        return False
-    if said:
-        st.session_state.setdefault(PROBLEM, []).append((said, "good"))
-    return True
+        keep_notices(PROBLEM, *([(said, "good")] if said else []))
+        return True
+    return False
 
 
 # What can be done with all of it ------------------------------------------------------------------------------------
@@ -193,8 +189,8 @@ def _drop(collection: Collection, paths: Paths, *, busy: bool) -> None:
                 for file in files:
                     _say(take(collection, file.name, file, reader))
 
-        _tried(Act.UPLOAD, collection, put_in, files=[file.name for file in files])
-        let_go(files)
+        with used_once(files):
+            _tried(Act.UPLOAD, collection, put_in, files=[file.name for file in files])
         _read(collection, paths)
         st.rerun()
     folders = server_folders()
@@ -221,7 +217,7 @@ def _take(collection: Collection, paths: Paths, folder: str, names: tuple[str, .
 
 
 def _say(lines: list[str]) -> None:
-    st.session_state.setdefault(PROBLEM, []).extend((line, "mixed") for line in lines)
+    keep_notices(PROBLEM, *((line, "mixed") for line in lines))
 
 
 def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:

@@ -11,7 +11,7 @@ from ragqa.library.jobs import BackgroundJob
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
 from ragqa.ui.html.library import seconds_words
-from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.html.render import RENDER, notice_html
 
 POLL_SECONDS: Final = 0.5
 
@@ -32,7 +32,7 @@ def _progress(job: BackgroundJob, act: Act, corpus: str) -> None:
         file = f": {view.file}" if view.file else ""
         left = f", {seconds_words(view.seconds_left)}" if view.seconds_left is not None else ""
         share = min(1.0, view.done / view.total) if view.total else 0.0
-        st.html(progress_html(f"{view.phase}{file}{left}", job.seconds))
+        st.html(RENDER.progress(f"{view.phase}{file}{left}", job.seconds))
         st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)
     st.progress(share)
     for line in view.messages[-5:]:

@@ -15,7 +15,6 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.places import PageBoxes, pages_of, place_words
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
@@ -36,6 +35,7 @@ from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, passage_address, read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.cases import draw_add
+from ragqa.ui.pages.notices import error_shown
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
@@ -57,7 +57,6 @@ _SCROLL = """export default function ({ data }) {
 
 def reader_page() -> None:
     """Draws the place of ``?corpus=NAME&passage=ID`` (optionally with ``from`` and ``to``) or ``&document=ID``."""
-    st.html(resources.style())
     paths = Paths.from_env()
     names = resources.index_names(paths)
     corpus = st.query_params.get("corpus", "")
@@ -68,13 +67,11 @@ def reader_page() -> None:
         st.caption("A document as a whole, with its outline and a search. Answers open it at the cited sentence.")
         _choose_corpus(names, paths)
         return
-    try:
+    with error_shown():
         index = resources.open_corpus(corpus, paths)
         position = _position(index, corpus, paths)
         if position is not None:
             _draw(index, corpus, position, paths)
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _choose_corpus(names: list[str], paths: Paths) -> None:

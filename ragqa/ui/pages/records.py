@@ -6,7 +6,6 @@ from datetime import date
 
 import streamlit as st
 
-from ragqa.errors import RagqaError
 from ragqa.library.changes import stale_words
 from ragqa.records.store import RecordStore
 from ragqa.records.words import cut
@@ -14,8 +13,9 @@ from ragqa.server.access.policy import GROUP, Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import notice_html, records_html
+from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.cases import draw_add, draw_case, draw_cases
+from ragqa.ui.pages.notices import error_shown
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 
@@ -27,11 +27,10 @@ _AFTER = "history_after"  # a plain session key: the number of newer records on 
 
 def records_page() -> None:
     """Draws the record of ``?record=ID``, else the list; with ``?compare=ID`` that record is ticked for comparison."""
-    st.html(resources.style())
     st.title("History")
     paths = Paths.from_env()
     record_id, case_id = st.query_params.get("record"), st.query_params.get("case")
-    try:
+    with error_shown():
         store = resources.record_store(paths.records)
         if record_id:
             record = store.load(record_id)
@@ -60,8 +59,6 @@ def records_page() -> None:
             if access.gate().audit:
                 words = "No record here is yours or shared with you."
             st.html(notice_html(words))
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _shows_cases() -> bool:
@@ -129,7 +126,7 @@ def _listed(store: RecordStore, paths: Paths, against: str) -> None:
     found = store.list(PAGE + 1, after=after, words=words, index=index or "", since=day)
     records = found[:PAGE]
     if records:
-        st.html(records_html(records, resources.stale_records(records, store, paths), against))
+        st.html(RENDER.records(records, resources.stale_records(records, store, paths), against))
     else:
         st.html(notice_html("No record has these words, corpus and day."))
     with st.container(horizontal=True, vertical_alignment="center", key="history_pages"):

@@ -27,7 +27,8 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown, work_html
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.pages.sheets import Notices, draw_notices, draw_sheets, taken_notices
+from ragqa.ui.pages.notices import draw_notices, error_shown, keep_notices
+from ragqa.ui.pages.sheets import draw_sheets, taken_notices
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
@@ -42,7 +43,6 @@ _COLUMN: Final = st.column_config
 
 def register_page() -> None:
     """Draws the register of ``?corpus=NAME``, extracted again where the corpus has changed."""
-    st.html(resources.style())
     paths = Paths.from_env()
     if corpus := draw_title("Register", paths):
         st.fragment(partial(_tried, corpus, paths))()
@@ -61,14 +61,12 @@ def draw_title(name: str, paths: Paths) -> str:
 
 
 def _tried(corpus: str, paths: Paths) -> None:
-    try:
+    with error_shown():
         index = resources.open_corpus(corpus, paths)
         file = paths.registers / f"{corpus}.jsonl"
         with st.spinner("Reading the obligations of this corpus (once for each version)"):
             held = up_to_date(file, index.passages, index.manifest.corpus_sha256)
         _draw(held, index, corpus, file, paths)
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
 
 
 def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -> None:
@@ -233,7 +231,6 @@ def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], 
         lines.extend(taken.words(name, after.rows))
         return after
 
-    said: Notices = st.session_state.setdefault(_SAID, [])
     try:
         with access.gate().doing(Act.REGISTER, corpus, **about):
             change(file, how)
@@ -242,4 +239,4 @@ def take_over(corpus: str, file: Path, sheet: Mapping[str, SheetRow[Handling]], 
         found = [(str(error), "bad")]
     if found:  # the table no longer shows what is stored
         st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-    said += found
+    keep_notices(_SAID, *found)

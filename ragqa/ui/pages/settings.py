@@ -28,7 +28,7 @@ from ragqa.settings.presets import PRESETS, Preset
 from ragqa.settings.schema import Place, is_day
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import changed_html, notice_html
+from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.state import resources
 from ragqa.ui.state.limits import limits
@@ -161,7 +161,7 @@ def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: s
     config = with_moved_filter(config)
     changed = differences(with_preset(config, preset, rankings, encoder), config)
     if changed:
-        st.html(changed_html(f"Changed since “{preset.name}”", changed))
+        st.html(RENDER.changed(f"Changed since “{preset.name}”", changed))
     with st.container(horizontal=True):
         if changed and st.button("Reset", key="reset_preset"):
             st.session_state[_RESET] = (

@@ -12,17 +12,15 @@ import streamlit as st
 
 from ragqa.corpus.documents.kinds import members
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError
 from ragqa.library.edits import Edit, SheetRow, read_edits
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
-from ragqa.ui.html.render import notice_html
-from ragqa.ui.uploads import let_go
+from ragqa.ui.pages.notices import Notices, error_kept
+from ragqa.ui.uploads import used_once
 
 SHEET_MB: Final = 50  # most MB of an uploaded sheet
 _SHOWN_CONFLICTS: Final = 20
 _T = TypeVar("_T")
-Notices = list[tuple[str, str]]  # (text, kind) of messages that are shown once
 
 
 def draw_sheets(
@@ -56,22 +54,11 @@ def draw_sheets(
         )
         if sheet is not None:
             st.session_state[f"{name}_upload"] = turn + 1
-            try:
+            with error_kept(said), used_once([sheet]):
                 access.gate().spend_upload(sheet.size)
                 take(_in_file(Path(sheet.name).suffix, sheet.getvalue(), partial(_read, kind)), sheet.name)
-            except RagqaError as error:
-                st.session_state[said] = [(str(error), "bad")]
-            finally:
-                let_go([sheet])
             st.rerun()
         st.caption("Edits are imported field by field; conflicts are shown.")
-
-
-def draw_notices(key: str) -> None:
-    """Shows notices once, in a container that is always drawn, so that a message does not move anything below."""
-    with st.container():
-        for text, kind in st.session_state.pop(key, []):
-            st.html(notice_html(text, kind))
 
 
 def taken_notices(lines: Iterable[str], name: str) -> Notices:

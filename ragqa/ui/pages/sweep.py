@@ -12,7 +12,6 @@ import streamlit as st
 
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, around, effective, present_value, swept
 from ragqa.index import Index
@@ -21,12 +20,14 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.types.streams import returned
 from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
-from ragqa.ui.html.compare import points_html
+from ragqa.ui.html.compare import COMPARE
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.compare import kept_choice
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
+from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.settings import apply_values, current_settings
 from ragqa.ui.state import resources
 
@@ -44,7 +45,6 @@ _DONE = "swept"
 
 def sweep_page() -> None:
     """Draws the choices, runs the sweep and draws its results."""
-    st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Sweep</h1><p>What the settings do to the passages that are kept, over many '
         "questions at once. Each question is retrieved once.</p></div>"
@@ -52,8 +52,7 @@ def sweep_page() -> None:
     paths = Paths.from_env()
     names = resources.index_names(paths)
     if not names:
-        words = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
-        st.html(notice_html(words, "bad"))
+        draw_no_index(paths.indexes)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         index = _corpus(names, paths)
@@ -123,23 +122,15 @@ def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, p
     """Runs the sweep with a progress bar; after an error the earlier sweep stays on the page."""
     bar = st.progress(0.0, "Loading the models (once)")
     began = time.perf_counter()
-    try:
+    with error_shown():
         none = replace(config, generation=replace(config.generation, generator="none"))
         with access.gate().doing(Act.SWEEP, config.index):
             pipeline = resources.pipeline(none, paths)
         questions, unit = _questions(source, config.index, pipeline.index, paths)
         with_gold = [one for one in questions if one.gold] or list(questions)
         steps = swept(pipeline, pipeline.config, axes, with_gold[:count], unit, paths)
-        while True:
-            try:
-                done, total = next(steps)
-            except StopIteration as stop:
-                seconds = time.perf_counter() - began
-                st.session_state[_DONE] = (stop.value, config, seconds)
-                break
-            bar.progress(done / total, f"Step {done:,} of {total:,}")
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
+        found = returned(steps, lambda step: bar.progress(step[0] / step[1], f"Step {step[0]:,} of {step[1]:,}"))
+        st.session_state[_DONE] = (found, config, time.perf_counter() - began)
     bar.empty()
 
 
@@ -213,7 +204,7 @@ def _choose(found: Sweep, config: Config, clicked: dict[str, float] | None) -> N
     rows += [("the settings now", one) for one in (found.present, *found.points) if one.values == now][:1]
     if found.has_gold:
         rows.append((f"best F2: {_at(best)}", best))
-    st.html(points_html(rows))
+    st.html(COMPARE.points(rows))
     st.button("Apply the chosen point", key="sweep_apply", on_click=_apply, args=(chosen,), type="primary")
     told = st.session_state.pop("sweep_told", "")
     if told:

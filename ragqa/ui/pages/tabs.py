@@ -29,7 +29,7 @@ from ragqa.ui.html.answer import coverage_words
 from ragqa.ui.html.charts import growth_chart, path_chart
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.html.render import badge_html, in_corpus, notice_html, seconds_html, settings_html
+from ragqa.ui.html.render import RENDER, badge_html, in_corpus, notice_html, seconds_html
 from ragqa.ui.html.scores import (
     doubted_cells,
     gauges_html,
@@ -269,7 +269,7 @@ def _record(drawn: _Drawn) -> None:
         st.download_button(
             "Memo (DOCX)", partial(_memo, store, desk, record_id), f"{name}.docx", _DOCX, on_click="ignore"
         )
-    st.html(settings_html(_settings(drawn.view.config)))
+    st.html(RENDER.settings(_settings(drawn.view.config)))
 
 
 def _settings(config: Config) -> dict[str, object]:

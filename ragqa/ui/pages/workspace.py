@@ -19,7 +19,7 @@ from ragqa.types import BY_NUMBER, Passage
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.reader import also_html, rule_html
-from ragqa.ui.html.render import again_html, notice_html, progress_html
+from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
 from ragqa.ui.pages.notes import draw_findings_bar, notes_of
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
@@ -66,7 +66,7 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
     with st.container():
         if view.running:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):
-                st.html(progress_html(view.phase, run.seconds))
+                st.html(RENDER.progress(view.phase, run.seconds))
                 st.button("Stop", on_click=run.stop, key="stop")
     again = "" if view.running else _asks_again(view)
     notes = {}
@@ -130,7 +130,7 @@ def draw_record(record: AnswerRecord) -> None:
         draw_thread(view.asked.follow_up, resources.record_store(Paths.from_env().records))
     link = link_of_view(view)
     todays = replace(link, preset="", changed={})
-    st.html(again_html(address_of(link), address_of(todays), record.record_id))
+    st.html(RENDER.again(address_of(link), address_of(todays), record.record_id))
     if view.asked.given and view.scored:
         draw_findings_bar(view)
     notes = notes_of(record.record_id)

@@ -347,21 +347,17 @@ def warm_up(config: Config, paths: Paths) -> threading.Thread:
 
 def missing(config: Config, paths: Paths) -> str:
     """What a question with these settings would lack: corpus, models or records; "" if nothing. The log says why."""
-    try:
-        _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
-    except RagqaError as error:
-        _logger.warning("not ready: %s", error)
-        return f"the corpus {config.index}"
-    try:
-        _pipeline(config, paths)
-    except RagqaError as error:
-        _logger.warning("not ready: %s", error)
-        return "the models"
-    try:
-        _record_store(paths.records).list(1)
-    except RagqaError as error:
-        _logger.warning("not ready: %s", error)
-        return "the records"
+    needs: dict[str, Callable[[], object]] = {
+        f"the corpus {config.index}": lambda: _open(config.index, paths.indexes, _stamp(config.index, paths.indexes)),
+        "the models": lambda: _pipeline(config, paths),
+        "the records": lambda: _record_store(paths.records).list(1),
+    }
+    for name, need in needs.items():
+        try:
+            need()
+        except RagqaError as error:
+            _logger.warning("not ready: %s", error)
+            return name
     return ""
 
 

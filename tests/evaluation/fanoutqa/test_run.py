@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -39,7 +40,6 @@ from ragqa.evaluation.benchmarks.fanoutqa.settings import (
     setting_of,
     solver_for,
 )
-from ragqa.evaluation.run import Stop
 from ragqa.evaluation.run import run as stream_of
 from ragqa.generation.llm.client import ChatClient
 from ragqa.settings.config import GenerationConfig
@@ -388,7 +388,7 @@ def test_what_the_judge_failed_to_judge_is_tried_again_and_the_rest_counts_meanw
 
 def test_answers_of_a_stopped_run_count_without_the_judge(tmp_path):
     """A run that is stopped while it asks: the answer is there, and nothing of it was scored."""
-    stop = Stop()
+    stop = threading.Event()
 
     def stopping(request):
         stop.set()

@@ -6,15 +6,13 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any, Final
-
-from pydantic import TypeAdapter
 
 from ragqa.errors import GenerationError
 from ragqa.evaluation.benchmark import Json, Status
 from ragqa.evaluation.benchmarks.generated_answers.measures import measure, sentence_rows
 from ragqa.evaluation.report import Hit
+from ragqa.infra.validation import adapter_of
 from ragqa.pipeline import Pipeline
 from ragqa.types import Answer, Passage, Question, Selection
 from ragqa.types.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
@@ -49,7 +47,7 @@ class ReceivedAnswer:
     @classmethod
     def of(cls, solution: Json) -> ReceivedAnswer:
         """The object from its JSON form."""
-        found: ReceivedAnswer = _adapter().validate_python(solution)
+        found: ReceivedAnswer = adapter_of(ReceivedAnswer).validate_python(solution)
         return found
 
     def hits(self, gold: Collection[str] = ()) -> tuple[Hit, ...]:
@@ -64,11 +62,6 @@ class ReceivedAnswer:
             )
             for one in self.passages
         )
-
-
-@cache
-def _adapter() -> TypeAdapter[ReceivedAnswer]:
-    return TypeAdapter(ReceivedAnswer)
 
 
 def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:

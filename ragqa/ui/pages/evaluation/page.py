@@ -9,7 +9,6 @@ from typing import Any
 import streamlit as st
 
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError
 from ragqa.evaluation import catalogue
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.two_runs import compared, paired, turned
@@ -18,11 +17,11 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.form import settings_form
-from ragqa.ui.pages.evaluation.render import comparison_html, run_head_html, runs_html, turned_html
+from ragqa.ui.pages.evaluation.render import EVALUATION
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView
+from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown
 from ragqa.ui.shared import shared
-from ragqa.ui.state import resources
 
 POLL_SECONDS = 0.5
 LISTED_RUNS = 50
@@ -43,7 +42,6 @@ def offered() -> Mapping[str, Benchmark]:
 
 def evaluation_page() -> None:
     """Draws the page. ``?run=ID`` shows that run, two of them are compared; a running one is shown without it."""
-    st.html(resources.style())
     st.title("Benchmarks")
     paths = Paths.from_env()
     access.gate().demand(Act.EVALUATION)
@@ -57,10 +55,7 @@ def evaluation_page() -> None:
     st.caption(benchmark.description)
     settings = settings_form(benchmark, paths)
     _run_button(benchmark, settings, runs)
-    with st.container():  # always drawn, so that a message does not move anything below
-        problem = st.session_state.pop(_PROBLEM, "")
-        if problem:
-            st.html(notice_html(problem, "bad"))
+    draw_notices(_PROBLEM)
     shown = st.session_state.setdefault(_SHOWN, {}).get(benchmark.name)
     if shown:
         _show(shown, benchmark, runs, paths)
@@ -75,11 +70,8 @@ def _follow_link(runs: EvaluationRuns) -> None:
     shown = st.session_state.setdefault(_SHOWN, {})
     if linked and st.session_state.get(_LINKED) != linked:
         st.session_state[_LINKED] = linked
-        try:
+        with error_kept(_PROBLEM):
             name = runs.view(linked).benchmark
-        except RagqaError as error:
-            st.session_state[_PROBLEM] = str(error)
-        else:
             shown[name] = linked
             _choose(name)
     current = runs.current
@@ -124,14 +116,11 @@ def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: 
 
 def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: EvaluationRuns, *, restart: bool = False) -> None:
     """Starts the run and puts its id into the address, so that it can be found again and shared."""
-    try:
+    with error_kept(_PROBLEM):
         with access.gate().doing(Act.EVALUATION, benchmark=benchmark.name):
             started = runs.start(benchmark.name, settings, restart=restart)
-    except RagqaError as error:
-        st.session_state[_PROBLEM] = str(error)
-        return
-    st.session_state.setdefault(_SHOWN, {})[benchmark.name] = started.run_id
-    _address(started.run_id)
+        st.session_state.setdefault(_SHOWN, {})[benchmark.name] = started.run_id
+        _address(started.run_id)
 
 
 def _address(run_id: str) -> None:
@@ -145,18 +134,15 @@ def _address(run_id: str) -> None:
 
 def _show(run_id: str, benchmark: Benchmark, runs: EvaluationRuns, paths: Paths) -> None:
     st.divider()
-    try:
+    with error_shown():
         view = runs.view(run_id)
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
-        return
-    st.html(run_head_html(benchmark, view.settings))
-    live = runs.live(run_id)
-    if live and view.running:
-        st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
-        return
-    _ended(run_id, benchmark, view, runs)
-    draw_results(run_id, benchmark, view, runs.folder / run_id, paths)
+        st.html(EVALUATION.run_head(benchmark, view.settings))
+        live = runs.live(run_id)
+        if live and view.running:
+            st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
+            return
+        _ended(run_id, benchmark, view, runs)
+        draw_results(run_id, benchmark, view, runs.folder / run_id, paths)
 
 
 def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: EvaluationRuns) -> None:
@@ -184,22 +170,19 @@ def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: Evalua
 def _draw_two(run_ids: list[str], runs: EvaluationRuns) -> None:
     """Two runs of one benchmark side by side, and the questions whose result turned."""
     st.html('<a class="rq-read" href="evaluate" target="_self">All benchmarks</a>')
-    try:
+    with error_shown():
         a, b = map(runs.view, run_ids)
-    except RagqaError as error:
-        st.html(notice_html(str(error), "bad"))
-        return
-    benchmark, pairs = offered()[a.benchmark], paired(a.rows, b.rows)
-    for letter, view in zip("AB", (a, b), strict=True):
-        st.html(run_head_html(offered()[view.benchmark], view.settings, f"{letter}: "))
-    if a.benchmark != b.benchmark or not pairs:
-        st.html(notice_html("These runs have no question in common: tick two of one benchmark.", "mixed"))
-        return
-    st.html(comparison_html(compared(pairs, a.report.columns)))
-    both = turned(pairs)
-    st.subheader(f"{quantity(len(both), 'question')} turned", anchor=False)
-    if both:
-        st.html(turned_html(both, benchmark))
+        benchmark, pairs = offered()[a.benchmark], paired(a.rows, b.rows)
+        for letter, view in zip("AB", (a, b), strict=True):
+            st.html(EVALUATION.run_head(offered()[view.benchmark], view.settings, f"{letter}: "))
+        if a.benchmark != b.benchmark or not pairs:
+            st.html(notice_html("These runs have no question in common: tick two of one benchmark.", "mixed"))
+            return
+        st.html(EVALUATION.comparison(compared(pairs, a.report.columns)))
+        both = turned(pairs)
+        st.subheader(f"{quantity(len(both), 'question')} turned", anchor=False)
+        if both:
+            st.html(EVALUATION.turned(both, benchmark))
 
 
 def _earlier(runs: EvaluationRuns) -> None:
@@ -207,4 +190,4 @@ def _earlier(runs: EvaluationRuns) -> None:
     if found:
         st.divider()
         st.subheader("Earlier runs", anchor="earlier")
-        st.html(runs_html(found[:LISTED_RUNS]))
+        st.html(EVALUATION.runs(found[:LISTED_RUNS]))

@@ -15,18 +15,8 @@ from ragqa.infra.cleaning import cell
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.render import notice_html
-from ragqa.ui.pages.evaluation.render import (
-    answer_html,
-    comparison_html,
-    duration_words,
-    figures_html,
-    hits_html,
-    latest_html,
-    matches_html,
-    question_head_html,
-    steps_html,
-)
+from ragqa.ui.html.render import VERDICT_CLASS, notice_html
+from ragqa.ui.pages.evaluation.render import EVALUATION, duration_words, hits_html
 from ragqa.ui.pages.evaluation.runs import BackgroundRun, EvaluationView
 from ragqa.ui.state import resources
 
@@ -52,9 +42,9 @@ def draw_progress(run: BackgroundRun) -> None:
         st.progress(min(1.0, view.done / view.total), text=f"{view.done:,} of {view.total:,} questions{kept}{left}")
     if view.rows:
         st.caption("So far:")
-        st.html(figures_html(view.report.figures))
+        st.html(EVALUATION.figures(view.report.figures))
         st.caption("The latest questions:")
-        st.html(latest_html(view.rows[-LATEST:], view.report.columns, run.benchmark))
+        st.html(EVALUATION.latest(view.rows[-LATEST:], view.report.columns, run.benchmark))
 
 
 def draw_results(run_id: str, benchmark: Benchmark, view: EvaluationView, folder: Path, paths: Paths) -> None:
@@ -62,7 +52,7 @@ def draw_results(run_id: str, benchmark: Benchmark, view: EvaluationView, folder
     if view.report.notes:
         st.html(notice_html("\n".join(view.report.notes)))
     if view.report.figures:
-        st.html(figures_html(view.report.figures))
+        st.html(EVALUATION.figures(view.report.figures))
     draw_comparisons(view.report)
     if view.rows:
         st.subheader("Questions", anchor="questions")
@@ -77,7 +67,7 @@ def draw_comparisons(report: Report, heading: str = "Side by side") -> None:
     for comparison in report.comparisons:
         if comparison.title:
             st.caption(plain_markdown(comparison.title))
-        st.html(comparison_html(comparison))
+        st.html(EVALUATION.comparison(comparison))
 
 
 def _questions(run_id: str, benchmark: Benchmark, view: EvaluationView, paths: Paths) -> None:
@@ -194,18 +184,18 @@ def _one(benchmark: Benchmark, view: EvaluationView, row: Row, paths: Paths) -> 
     indexes = [view.settings.get(option.name) for option in benchmark.options if option.kind == "index"]
     index = next(filter(None, indexes), "")
     with st.container(border=True):
-        st.html(question_head_html(row, view.report.columns, benchmark))
+        st.html(EVALUATION.question_head(row, view.report.columns, benchmark))
         if row.answer is not None:
             st.markdown("### Answer")
-            st.html(answer_html(row.answer, row.sentences))
+            st.html(EVALUATION.answer(row.answer, row.sentences, VERDICT_CLASS))
         if row.matches:
             st.markdown("### Reference")
-            st.html(matches_html(row))
+            st.html(EVALUATION.matches(row))
         if row.hits or index:
             st.markdown("### Passages")
             st.html(hits_html(row, _passages(row, index, paths)))
         if row.steps:
-            st.html(steps_html(row))
+            st.html(EVALUATION.steps(row))
 
 
 def _passages(row: Row, index: str, paths: Paths) -> dict[str, Passage | None]:

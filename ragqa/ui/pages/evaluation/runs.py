@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,11 @@ from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.benchmark import Benchmark, Settings, Status
 from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
-from ragqa.evaluation.run import RunProgress, Stop, run
+from ragqa.evaluation.run import RunProgress, run
 from ragqa.infra.files import write_whole
 from ragqa.infra.job import Job
 from ragqa.infra.journal import translated
+from ragqa.infra.validation import adapter_of
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.state import resources
@@ -106,15 +106,15 @@ class BackgroundRun(Job[EvaluationView]):
 
     def work(self) -> None:
         """Evaluates until it is complete or stopped."""
-        settings, stop = self.view.settings, Stop(self.stopped)
+        settings, stop = self.view.settings, self.stopped
         steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
         with sharing(self._load), closing(steps):  # type: ignore[type-var]
             for step in steps:
                 self.view = _after(self.view, step)
-                if stop.is_set and not step.total:  # still loading
+                if stop.is_set() and not step.total:  # still loading
                     break
         last = self.view
-        stopped = stop.is_set and (last.done < last.total or not last.total)
+        stopped = stop.is_set() and (last.done < last.total or not last.total)
         self._end(replace(last, phase="Stopped" if stopped else "Done", stopped=stopped))
 
     def failed(self, words: str, error: RagqaError | None) -> None:
@@ -247,18 +247,11 @@ def view_to_json(view: EvaluationView) -> str:
 def view_from_json(text: str, name: str) -> EvaluationView:
     """The view in this text of the file ``name``. Raises RecordError where it is invalid."""
     try:
-        found: EvaluationView = _adapter().validate_json(text)
+        found: EvaluationView = adapter_of(EvaluationView).validate_json(text)
     except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
         msg = f"{name} is not what an evaluation wrote; run it again, what is done is stored beside it"
         raise RecordError(msg) from error
     return found
-
-
-@cache
-def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported only where a view is read
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(EvaluationView)
 
 
 def _state(view: EvaluationView) -> str:
