@@ -166,6 +166,7 @@ def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None
     answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
     n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs, at most, that --teacher labels."),
     n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
+    policies=typer.Option("--policies", help="Train on rules and policies alone: the model that reads policies."),
     seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
 @built(
@@ -176,6 +177,9 @@ def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None
     batch_size=typer.Option(min=1, help="Pairs in a step; 64 on a GPU."),
     learning_rate=typer.Option(min=0.0, help="Largest learning rate; 0: 6e-4 with --rank, else 7e-5."),
     dropout=typer.Option(min=0.0, max=0.9, help="Dropout between layers; .1 if pairs are seen several times."),
+    epochs=typer.Option(min=1, help="Passes over all pairs."),
+    warmup_steps=typer.Option(min=0, help="Steps in which the learning rate rises."),
+    max_tokens=typer.Option(min=16, max=512, help="Tokens of a pair, at most."),
     stop_after=STOP_AFTER,
 )
 def verifier(
