@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ragqa.index import Index
 
 VERIFIER = "verifier-minilm-l6"  # the default NLI model of the verdicts
+POLICY_READER = "policies-minilm-l6"  # reads policies against rules
 SELECTOR = "answers-minilm-l12"  # scores how well a sentence answers a question
 
 _logger = logging.getLogger(__name__)
@@ -198,6 +200,23 @@ def load_readers(
     is_own = verifier != scoring.entailment_model
     verdicts = load_nli(verifier, scoring.precision, paths) if is_own else entailment
     return entailment, coverage, load_obligations(scoring), verdicts
+
+
+def policy_scorer(scorer: RepassScorer, paths: Paths | None = None) -> RepassScorer:
+    """The scorer whose verdicts read policies: by the model made for it, unless another verifier is named.
+
+    The model is loaded once in a process. Raises ModelError.
+    """
+    config = scorer.config
+    if config.verdict_model not in ("", VERIFIER):
+        return scorer
+    reader = _policy_reader(config.precision, paths)
+    return RepassScorer(scorer.entailment, scorer.coverage, scorer.obligations, config, scorer.encoder, reader)
+
+
+@cache
+def _policy_reader(precision: Precision, paths: Paths | None) -> NliModel:
+    return load_nli(POLICY_READER, precision, paths)
 
 
 def with_reranker(models: Models, reranking: RerankingConfig) -> Models:

@@ -35,8 +35,8 @@ from ragqa.lab.training import claim_verdicts
 from ragqa.lab.training.claim_verdicts import GAP_LABELS, Rates, claim_rates, judge_claims, judge_gaps, policy_rates
 from ragqa.lab.training.nli import PairReport, evaluate_pairs
 from ragqa.lab.training.obligations import held_out_sentences, measure_obligations
-from ragqa.lab.written import written_passages
-from ragqa.loading import load_nli, load_obligations, load_scorer
+from ragqa.lab.written import GAPS, written_gaps, written_passages
+from ragqa.loading import load_nli, load_obligations, load_scorer, policy_scorer
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
@@ -193,7 +193,9 @@ def claims(
         _wice(file, scorer, limit, as_json=as_json)
         return
     if kind == "gaps":
-        gaps = [gap for gap in read_gaps(file) if fold in (None, fold_of(gap.id))][:limit]
+        known_gaps = written_gaps(is_test=True) if file.resolve() == GAPS else read_gaps(file)
+        gaps = [gap for gap in known_gaps if fold in (None, fold_of(gap.id))][:limit]
+        scorer = policy_scorer(scorer, Paths.from_env())
         policies = list(chain.from_iterable(tracked(judge_gaps(gaps, scorer), len(gaps))))
         rates, labels = policy_rates(policies), GAP_LABELS
         partly = [one.named for one in policies if one.policy.label == "partly"]

@@ -97,6 +97,7 @@ def _run(
     store: GapStore, found: Register, rows: Sequence[Obligation], policies: str, paths: Paths, verifier: str
 ) -> GapRun:
     from ragqa.library.gap_opinions import GapOpinions
+    from ragqa.loading import policy_scorer
     from ragqa.pipeline import load_pipeline, opinion_client
 
     if verifier not in {"model", "llm"}:
@@ -107,7 +108,9 @@ def _run(
         pipeline = load_pipeline(config, paths, recording=False)
     against = Policies(pipeline.index.passages, pipeline.search)
     second = GapOpinions(opinion_client(config)) if verifier == "llm" else None
-    events = gap_events(store, found, rows, against, pipeline.models.scorer(config.scoring), second)
+    events = gap_events(
+        store, found, rows, against, policy_scorer(pipeline.models.scorer(config.scoring), paths), second
+    )
     run = counted(mapped(events, lambda event: event.done), len(rows), "Rows")
     if second and second.failed:
         stderr().print(plain(second.failed))

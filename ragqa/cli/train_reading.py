@@ -38,6 +38,7 @@ from ragqa.lab.training.verifier import (
     gather_claims,
     gather_first,
     gather_unlabelled,
+    policies_card,
     verifier_card,
 )
 from ragqa.loading import load_nli, load_scorer
@@ -206,7 +207,8 @@ def verifier(
     stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
     training = replace(training, seed=sources.seed)
     last = shown_training(train_nli(training, train, held_out, out, first))
-    card = verifier_card(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
+    card_of = policies_card if sources.policies else verifier_card
+    card = card_of(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
     write_card(out, card)
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
 

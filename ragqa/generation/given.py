@@ -64,7 +64,8 @@ def without_headings(text: str, sentences: Sequence[AnswerSentence]) -> tuple[An
     A heading is a short line with text below it and without end punctuation, auxiliary verb or pronoun.
     """
     found = []
-    for sentence, after in zip(sentences, [*(one.text for one in sentences[1:]), ""], strict=True):
+    following = [*(one.text for one in sentences[1:]), ""]
+    for sentence, after in zip(sentences, following, strict=False):  # a text may have no sentence
         lines = sentence.text.split("\n")
         while lines and _is_heading(lines[0], next(filter(None, (*lines[1:], after)), "")):
             del lines[0]

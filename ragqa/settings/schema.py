@@ -113,10 +113,10 @@ class SettingSpec:
             check(not value or is_day(value), self.name, "a day as YYYY-MM-DD, or empty", value)
 
 
-def is_day(value: str) -> bool:
-    """Whether this is a day as YYYY-MM-DD."""
+def is_day(value: object) -> bool:
+    """Whether this is a day as YYYY-MM-DD; a page may be sent any value."""
     try:
-        return date.fromisoformat(value).isoformat() == value
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
 

@@ -68,3 +68,4 @@ def test_headings_of_a_checked_text_are_not_judged():
     assert found == ["This policy applies to all units.", "We keep a register\nWe test it."]
     alone = parse_cited_text("Lake Baikal, the deepest lake", 0)
     assert without_headings(alone.text, alone.sentences) == alone.sentences
+    assert without_headings("[", ()) == ()  # such a text has no sentence

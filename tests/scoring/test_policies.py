@@ -18,11 +18,14 @@ KEEP, REVIEW, TELL = (
     "review the log every month",
     "tell the Regulator of gifts",
 )
-YES, NO, NOTHING = (
+YES, NO, NOTHING, NEARLY = (
     NliProbabilities(0.02, 0.9, 0.08),
     NliProbabilities(0.9, 0.02, 0.08),
     NliProbabilities(0.05, 0.05, 0.9),
+    NliProbabilities(0.2, 0.45, 0.35),
 )
+EVERY = {RULE: YES, KEEP: YES, f"A firm must {REVIEW}": YES, f"A firm must {TELL}": YES}
+WHOLE = f"{POLICY} And {REVIEW}; then {TELL} each month."
 
 
 def verdict_of(said, *policy, rule=RULE):
@@ -41,29 +44,36 @@ def words(verdicts):
     return [span.text for one in verdicts for span in one.missing]
 
 
-def test_a_rule_that_entails_the_policy_is_covered_in_part_without_the_clauses_that_are_not_said():
-    found = verdict_of({POLICY: YES, KEEP: YES})
+def test_clauses_that_a_policy_does_not_state_are_named():
+    found = verdict_of({KEEP: YES})
     assert cover_of_all(found) is Cover.IN_PART
     assert words(found) == [REVIEW, TELL]
     assert found[0].answer_index == 0
     assert found[0].reason == f"Sentence 1 says it without “{REVIEW}”, “{TELL}”."
     assert cover_of_all(verdict_of({})) is Cover.NOT_COVERED
+    assert words(verdict_of(EVERY | {f"A firm must {TELL}": NOTHING}, WHOLE)) == [TELL]
 
 
-def test_of_a_rule_that_is_said_as_a_whole_each_clause_must_be_said():
-    every = {RULE: YES, KEEP: YES, f"A firm must {REVIEW}": YES, f"A firm must {TELL}": YES}
-    policy = f"{POLICY} And {REVIEW}; then {TELL} each month."
-    assert cover_of_all(verdict_of(every, policy)) is Cover.COVERED
-    assert words(verdict_of(every | {f"A firm must {TELL}": NOTHING}, policy)) == [TELL]
+def test_a_rule_is_covered_where_the_whole_and_each_clause_are_stated():
+    assert cover_of_all(verdict_of(EVERY, WHOLE)) is Cover.COVERED
+    found = verdict_of(EVERY | {RULE: NEARLY, f"A firm must {TELL}": NEARLY}, WHOLE)
+    assert cover_of_all(found) is Cover.IN_PART
+    assert words(found) == [TELL]  # the clause that is least stated
 
 
-def test_a_rule_that_is_nearly_told_is_covered_where_its_numbers_and_clauses_are():
-    rule, nearly = "A firm must keep a log of gifts for 5 years.", NliProbabilities(0.1, 0.6, 0.3)
-    said = {rule: nearly, KEEP: nearly}
-    assert cover_of_all(verdict_of(said, rule=rule)) is Cover.COVERED
-    assert cover_of_all(verdict_of(said, "We keep a log of gifts for 3 years.", rule=rule)) is Cover.NOT_COVERED
-    rule = f"{KEEP} and {TELL}."
-    assert words(verdict_of({rule: nearly, KEEP: nearly}, rule=rule)) == [TELL]
+def test_a_quotation_of_the_rule_covers_it_and_a_policy_without_sentences_does_not():
+    (found,) = verdict_of({RULE: NO}, RULE)
+    assert (found.cover, found.rule) == (Cover.COVERED, "quotation")
+    scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), None, FakeNli())
+    ((found,),) = policy_verdicts(Passage("1:1", "1", RULE), [[]], scorer)
+    assert found.cover is Cover.NOT_COVERED
+
+
+def test_each_item_of_a_list_is_a_unit_after_its_lead_in():
+    rule = "A firm must: (a) keep a log of gifts for 5 years; and (b) tell the Regulator of gifts."
+    found = verdict_of({"A firm must keep a log of gifts for 5 years": YES, rule: NEARLY}, rule=rule)
+    assert cover_of_all(found) is Cover.IN_PART
+    assert words(found) == [TELL]
 
 
 def test_the_clause_that_clashes_is_named():
@@ -72,19 +82,8 @@ def test_the_clause_that_clashes_is_named():
     assert cover_of_all(found) is Cover.IN_CONFLICT
     assert words(found) == [REVIEW]
     assert words(verdict_of({RULE: NO}, policy)) == [RULE]  # where none does by itself, the rule
-
-
-def test_only_the_nearest_sentence_of_a_policy_conflicts():
-    far = "Nobody wears a red hat on Monday."
-    said = {far: NO, RULE: YES, KEEP: YES, f"A firm must {REVIEW}": YES, f"A firm must {TELL}": YES}
-    assert cover_of_all(verdict_of(said, f"{POLICY} And {REVIEW}; then {TELL} each month.", far)) is Cover.COVERED
-    near = f"We never {REVIEW} for 5 years."
-    assert cover_of_all(verdict_of({near: NO}, near, far)) is Cover.IN_CONFLICT
-
-
-def test_a_period_that_is_missing_is_named_with_its_clause():
-    said = {RULE: YES, KEEP: YES, f"A firm must {REVIEW}": YES, f"A firm must {TELL}": YES}
-    assert words(verdict_of(said, "We keep a log of gifts, review it and tell the Regulator.")) == [KEEP, REVIEW]
+    clause_alone = EVERY | {f"A firm must {REVIEW}": NO}
+    assert cover_of_all(verdict_of(clause_alone, policy)) is Cover.IN_PART  # the rule as a whole decides
 
 
 @pytest.mark.parametrize(

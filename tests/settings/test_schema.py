@@ -9,6 +9,7 @@ import pytest
 
 import ragqa
 from ragqa.settings.config import SETTINGS, Config, values_by_key, with_values
+from ragqa.settings.schema import is_day
 
 FIELD = """    least_words: int = setting(
         4, "least words", 1, 50, help="Words a kept passage has at least.", source="a test"
@@ -98,3 +99,8 @@ def test_keys_are_unique_and_values_go_there_and_back():
     assert len({one.key for one in SETTINGS}) == len(SETTINGS)
     assert with_values(Config(), values_by_key(Config())) == Config()
     assert all(one.help for one in SETTINGS)
+
+
+def test_a_day_is_written_as_such_whatever_a_page_is_sent():
+    assert is_day("2026-02-28")
+    assert not any(map(is_day, ("2026-02-30", "20260228", "", None, 7, b"2026-02-28", ["2026-02-28"])))

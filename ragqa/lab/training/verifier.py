@@ -253,3 +253,23 @@ def verifier_card(
         "claim meets the sentences that decide it, its passage or a window, and a sentence or title that does not "
         "decide it; each part of a rule meets policies that tell it, miss it or contradict it.",
     )
+
+
+def policies_card(
+    name: str, training: NliTraining, pairs: Sequence[LabelledPair], last: Progress, command: str
+) -> ModelCard:
+    """The card of a reader of policies trained on ``pairs``; ``last`` is the training's last report."""
+    return replace(
+        nli_card(name, training, pairs, last, command),
+        title=f"{name}: does a policy state a rule, clash with it, or neither?",
+        use="A three-way cross-encoder: premise is a passage of a policy, hypothesis a rule, an item of it after its "
+        "lead-in, or a clause; entailment is stated, or stricter than asked; contradiction clashes; neutral is not "
+        "stated. Used by `ragqa gaps`. English only.",
+        figures=[
+            ("what", "figure"),
+            ("pairs of the writer held out, most probable label", f"{last.held_out:.4f}" if last.held_out else "none"),
+        ],
+        figures_note="Verdicts as shipped: `ragqa eval claims FILE` with gaps.jsonl, or RAGQA_DATA/claims/gaps.jsonl.",
+        further="Rules and policies are those of RAGQA_DATA/claims and (`--written`) of `ragqa/lab/data`, written for "
+        "this project; no sentence is in the folder.",
+    )

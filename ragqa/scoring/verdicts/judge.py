@@ -272,7 +272,8 @@ class Judge:
         """How strongly this obligation binds and whether the answer covers it; ``table`` holds its looks."""
         return replace(self._cover(index, obligation, said, table), strength=self._strength(obligation))
 
-    def _cover(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
+    def unread(self, index: int, obligation: Premise, said: Said) -> ObligationVerdict | None:
+        """The verdict that needs no reading: stated word for word, or in another language; None if there is none."""
         place = quoted_in(obligation, said)
         if place is not None:
             return ObligationVerdict(
@@ -281,6 +282,11 @@ class Judge:
         if not self._is_readable(obligation):
             reason = "The model cannot read this language, and no sentence of the answer says it word for word."
             return ObligationVerdict(index, Cover.NOT_COVERED, reason, "language")
+        return None
+
+    def _cover(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
+        if known := self.unread(index, obligation, said):
+            return known
         found = cover_of(index, self._parts(obligation, said), table)
         clash = found.cover is not Cover.IN_CONFLICT and self._denied(index, obligation, said, table)
         return clash or found

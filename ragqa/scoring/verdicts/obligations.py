@@ -38,12 +38,15 @@ class ReadPart:
 
 def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
     """The parts of an obligation, each with the answer text to read for it."""
-    if not said:
-        return []
+    return read_against(_parts(obligation.text), said, similarity) if said else []
+
+
+def read_against(parts: Sequence[tuple[Span, str]], said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
+    """These parts (span, text) of an obligation, each with the answer text to read for it; ``said`` is not empty."""
     texts = [sentence.text for _, sentence in said]
     stems = [read(text).content for text in texts]
     found = []
-    for span, text in _parts(obligation.text):
+    for span, text in parts:
         cover = covers(text, stems)
         cosine = similarity(text, texts) if similarity else cover
         near = [float(one) + float(other) for one, other in zip(cover, cosine, strict=True)]

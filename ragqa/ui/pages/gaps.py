@@ -26,6 +26,7 @@ from ragqa.library.gaps import GapStore, Policies, SecondReader
 from ragqa.library.jobs import BackgroundJob
 from ragqa.library.register_search import part_of, parties
 from ragqa.library.register_store import Register, up_to_date
+from ragqa.loading import policy_scorer
 from ragqa.pipeline import Pipeline, opinion_client
 from ragqa.records.memo_files import memo_bytes
 from ragqa.records.words import cut
@@ -173,7 +174,7 @@ def _start(both: _Both, asked: GapRequest) -> None:
         return (
             _register(resources.open_corpus(corpus, paths), corpus, paths),
             held_against,
-            found.models.scorer(config.scoring),
+            policy_scorer(found.models.scorer(config.scoring), paths),
             second,
         )
 
