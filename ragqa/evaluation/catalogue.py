@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 import ragqa.evaluation.benchmarks as room
@@ -69,15 +70,13 @@ def data_folder() -> Path:
     return Path(os.environ.get("RAGQA_DATA") or "../shared/data").expanduser()
 
 
-def offered_files(option: Option, folder: Path, limit: int = _MOST_FILES) -> tuple[OfferedFile, ...]:
+def offered_files(option: Option, folder: Path) -> tuple[OfferedFile, ...]:
     """The files in ``folder`` and one level below that suit this option, by name; none if the folder is missing.
 
     The content is guessed from the beginning of a file, so `Option.counts` may still reject it.
     """
     found = []
-    for number, path in enumerate(_candidates(folder)):
-        if number >= limit:
-            break
+    for path in islice(_candidates(folder), _MOST_FILES):
         if option.suits is None or option.suits(path):
             found.append(OfferedFile(path, path.relative_to(folder).as_posix()))
     return tuple(found)

@@ -9,7 +9,7 @@ import os
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, BinaryIO, Final
@@ -101,12 +101,11 @@ def _is_clutter(member: str) -> bool:
 # A server's folders -----------------------------------------------------------------------------------------------
 
 
-def server_folders(environ: Mapping[str, str] | None = None) -> dict[str, Path]:
+def server_folders() -> dict[str, Path]:
     """The existing folders of `RAGQA_LIBRARY_FOLDERS`, by the name to show."""
-    env = os.environ if environ is None else environ
-    paths = [Path(text).expanduser() for text in env.get("RAGQA_LIBRARY_FOLDERS", "").split(os.pathsep) if text.strip()]
+    listed = os.environ.get("RAGQA_LIBRARY_FOLDERS", "").split(os.pathsep)
     found: dict[str, Path] = {}
-    for path in paths:
+    for path in (Path(text).expanduser() for text in listed if text.strip()):
         if path.is_dir():
             name = path.name or str(path)
             found[name if name not in found else str(path)] = path

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
@@ -227,7 +226,7 @@ def _results(both: _Both, run: GapRun) -> None:
             both.corpus,
             Correction,
             len(run.gaps),
-            partial(_write, run),
+            partial(write_gaps, run=run),
             lambda sheet, name: _take(both, sheet, name, files=[name]),
             name="gaps",
             said=f"{_SAID}_row",
@@ -246,10 +245,6 @@ def _results(both: _Both, run: GapRun) -> None:
         st.html(unasked_html(run.unasked, both.policies))
     else:
         _rows(both, run)
-
-
-def _write(run: GapRun, path: Path) -> None:
-    write_gaps(path, run)
 
 
 def _item(both: _Both) -> str:

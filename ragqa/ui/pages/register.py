@@ -105,7 +105,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             corpus,
             Handling,
             len(found),
-            partial(_write, held, tuple(found)),
+            partial(write_sheet, register=held, rows=found),
             lambda sheet, name: take_over(corpus, file, sheet, name, files=[name]),
             name="register",
             said=_SAID,
@@ -145,10 +145,6 @@ def draw_choice(page: str, label: str, names: Sequence[str], width: int = 150, *
 
 def _to(after: int) -> None:
     st.session_state[_AFTER] = max(0, after)
-
-
-def _write(held: Register, rows: Sequence[Obligation], path: Path) -> None:
-    write_sheet(path, held, rows)
 
 
 # Editing in place ---------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
     measures = [name for name in MEASURES if found.has_gold or name == "kept"]
     if len(found.axes) == 2:
         measure = st.segmented_control(
-            "Shown", measures, default=measures[0], key="sweep_measure", format_func=_measure_words
+            "Shown", measures, default=measures[0], key="sweep_measure", format_func=MEASURES.__getitem__
         )
         chart = sweep_surface(found, measure or measures[0], NAMES, marked)
     else:
@@ -216,10 +216,6 @@ def _apply(chosen: dict[str, float]) -> None:
     apply_values(effective(values), Config.from_env())
     words = ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in chosen.items())
     st.session_state["sweep_told"] = f"The settings have {words} now; the page Ask uses them."
-
-
-def _measure_words(name: str) -> str:
-    return MEASURES[name]
 
 
 def name_of(setting: str) -> str:

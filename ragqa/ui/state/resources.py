@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragqa import loading
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import RagqaError
-from ragqa.index import index_info, open_index
+from ragqa.index import Index, index_info, open_index
 from ragqa.index.folders import index_names as names_in
 from ragqa.index.folders import locate
 from ragqa.infra.metrics import METRICS
@@ -22,29 +22,23 @@ from ragqa.library.changes import REREAD, PassageChange, Rereading, read_rereadi
 from ragqa.library.collection import Collection, collections
 from ragqa.library.gap_runs import GapFolder
 from ragqa.library.jobs import Jobs
-from ragqa.pipeline import assemble
+from ragqa.loading import Models
+from ragqa.pipeline import Pipeline, assemble
+from ragqa.plugins.protocols import Encoder, Reranker
+from ragqa.records.record import AnswerRecord, RecordSummary
 from ragqa.records.store import RecordStore
 from ragqa.records.view import from_record
 from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
-from ragqa.settings.config import NO_ENCODER, Config, FusionConfig
+from ragqa.settings.config import NO_ENCODER, Config, FusionConfig, ScoringConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
+from ragqa.settings.presets import Preset
 from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.shared import shared
 from ragqa.ui.state.run import KeptRun, Run, Runs
-
-if TYPE_CHECKING:
-    from ragqa.index import Index
-    from ragqa.loading import Models
-    from ragqa.pipeline import Pipeline
-    from ragqa.plugins.protocols import Encoder, Reranker
-    from ragqa.records.record import AnswerRecord, RecordSummary
-    from ragqa.records.store import RecordStore
-    from ragqa.settings.config import ScoringConfig
-    from ragqa.settings.presets import Preset
 
 _logger = logging.getLogger(__name__)
 

@@ -106,23 +106,23 @@ def shared_questions(runs: Sequence[LoadedRun]) -> tuple[tuple[str, str], ...]:
 
 
 def compare_runs(
-    runs: Sequence[LoadedRun], baseline: int = 0, seed: int = 0
+    runs: Sequence[LoadedRun],
 ) -> tuple[tuple[dict[str, float | None], ...], tuple[AnswerComparison, ...]]:
-    """The means of each run over the shared questions, and every other run against ``runs[baseline]``.
+    """The means of each run over the shared questions, and every other run against the first.
 
     The measures in `TESTED` are tested, each over the shared questions for which both runs have it.
     """
     keys = shared_questions(runs)
-    base = runs[baseline]
+    base, *others = runs
     found, values = [], []
-    for run in (run for number, run in enumerate(runs) if number != baseline):
+    for run in others:
         for name in TESTED:
             pairs = [(run.values[key][name], base.values[key][name]) for key in keys]
             both = [(a, b) for a, b in pairs if a is not None and b is not None]
             if both:
                 found.append((run.name, name, len(both)))
                 values.append(([a for a, _ in both], [b for _, b in both]))
-    tests = paired_tests(values, seed)
+    tests = paired_tests(values)
     comparisons = tuple(AnswerComparison(*row, *test) for row, test in zip(found, tests, strict=True))
     return tuple(means(run.values[key] for key in keys) for run in runs), comparisons
 

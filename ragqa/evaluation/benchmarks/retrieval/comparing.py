@@ -83,7 +83,7 @@ def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Me
     )
 
 
-def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[MeasurePair, ...]:
+def compare_all_gold(single: Result, fan_out: Result) -> tuple[MeasurePair, ...]:
     """Compares recall and ``all gold`` at 2, 5 and 10.
 
     Recall is the mean share of a question's gold that was found. ``all gold`` is the share of questions with every gold
@@ -94,7 +94,7 @@ def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[Me
         before, after = (list(result.values[f"R@{cutoff}"]) for result in (single, fan_out))
         pairs.append((f"R@{cutoff}", before, after))
         pairs.append((f"all gold@{cutoff}", [float(one == 1) for one in before], [float(one == 1) for one in after]))
-    tests = paired_tests([(after, before) for _, before, after in pairs], seed)
+    tests = paired_tests([(after, before) for _, before, after in pairs])
     return tuple(
         MeasurePair(name, sum(before) / len(before), sum(after) / len(after), *test)
         for (name, before, after), test in zip(pairs, tests, strict=True)
