@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
@@ -50,7 +50,7 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
             return (Step(block.label, ID, ((0, block.label),)),), block.text
         if not steps or rest or (steps[0].style in RANKS and block.text[:1].islower()):  # "Section 5 of the Act …"
             return (), f"{block.label} {block.text}".strip()
-        further, text = read_label(block.text)
+        further, text = read_label(re.sub(r"^[–—]\s?(?=\()", "", block.text))  # "26." beside "—(1) A keeper …"
         begins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])
         joins = begins and not steps[-1].style.startswith("(")
         return ((*steps, *further), text) if joins else (steps, block.text)
@@ -85,7 +85,8 @@ def is_source(block: Block) -> bool:
     if sum(any(map(str.isdigit, word)) for word in words) < _CITING * len(words):
         return False
     if text[0] in {"(", "["}:
-        return text.rstrip(".")[-1:] in {")", "]"} and not text[1:5].rstrip(")").isalnum()
+        depths = accumulate((char in "([") - (char in ")]") for char in text.rstrip("."))
+        return [n for n, depth in enumerate(depths, 1) if not depth] == [len(text.rstrip("."))]
     return len(_CITES.findall(text)) > 1 and not _WORD.search(text)
 
 

@@ -93,12 +93,13 @@ class _Builder:
             self.add(replace(block, text=name[1].strip(), label=steps[-1].printed, kind="heading"))
             self.add(replace(block, text=text[name.end() :], label="", kind="text"))
             return
-        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
+        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text, block.indent)
         for step in steps:
             level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
-        unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
+        named = heading and steps[-1].style in RANKS
+        unit.parts.append(Block(text, "heading" if named else block.kind, "", block.level, block.indent, block.place))
 
     def begin(self, levels: set[int]) -> None:
         """Marks the first numbered heading; earlier headings apply to it only if later ones have the same level."""
@@ -106,7 +107,8 @@ class _Builder:
 
     def _is_cited(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
         """Whether a number such as "4.2 applies …" is a reference in a sentence, and not the next number."""
-        if block.label or steps[0].style != DOTTED or len(steps) > 1 or not text[:1].islower():
+        goes_on = block.kind == "text" and text[:1].islower()
+        if block.label or steps[0].style != DOTTED or len(steps) > 1 or not goes_on:
             return False
         value = steps[0].value
         last = self._last.get((DOTTED, False)) or self._last.get((DOTTED, True))
@@ -125,16 +127,17 @@ class _Builder:
         step = steps[0]
         if block.label or len(steps) > 1 or (block.kind == "heading" and block.level in self.numbered):
             return False
-        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
+        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
             return False
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not opens_list(step) and not any(
             unit.style == style and is_later(unit.value, value) for style, value in step.readings() for unit in known
         )
 
-    def _reads_as_heading(self, step: Step, text: str) -> bool:
-        """Whether a numbered text is the name of the text after it, and not a statement."""
-        if self.marks_headings and step.style not in RANKS:
+    def _reads_as_heading(self, step: Step, text: str, indent: float) -> bool:
+        """Whether a numbered text is the name of the text after it, and not a statement or in a list of a web page."""
+        is_listed = OUTERMOST < indent <= _TOLERANCE and not text.isupper()
+        if (self.marks_headings or is_listed) and step.style not in RANKS:
             return False
         if step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
             return False
@@ -183,8 +186,7 @@ class _Builder:
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
-            and not block.text[:1].islower()
-            and not block.text.startswith("[")
+            and not (block.text[:1].islower() or block.text[:1] == "[")
         )
 
     def _entitle(self, block: Block) -> None:
@@ -217,7 +219,7 @@ class _Builder:
         if unit.style == GUIDANCE and not unit.is_heading:
             return 0 < block.indent < unit.indent <= _TOLERANCE  # by the levels of a web page
         listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
-        return listed and block.text.endswith(":") and _is_outside(block, unit)
+        return listed and (block.text.endswith(":") or unit.indent <= _TOLERANCE) and _is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
@@ -228,8 +230,6 @@ class _Builder:
         if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
             return True  # "HAS ADOPTED THIS REGULATION:"
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
-
-    # Numbers --------------------------------------------------------------------------------------------------------
 
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         chosen = step
@@ -262,11 +262,12 @@ class _Builder:
             return None
         for n in range(len(self._closed) - 1, len(self._stack) - 1, -1):
             unit = self._closed[n]
-            if unit.style == step.style and not unit.is_heading and follows(unit.value, step.value):
+            if unit.style == step.style and not unit.is_heading and is_later(unit.value, step.value):
                 held, depth = self._stack[-1].parts, len(self._stack)
                 self._stack = self._closed[:n]
-                while isinstance(held[-1], Unit) and held[-1].kind == "heading" and not held[-1].style:
-                    self._stack[-1].parts.append(held.pop())
+                above = self._stack[-1].parts
+                while held is not above and isinstance(one := held[-1], Unit) and one.kind == "heading":
+                    above.append(held.pop())
                 self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
                 return n - 1
         return None
