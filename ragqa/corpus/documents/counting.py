@@ -18,6 +18,7 @@ from ragqa.corpus.documents.labels import (
     Step,
     Value,
     component,
+    follows,
     from_roman,
     is_later,
     opens,
@@ -30,6 +31,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"([^\W\d_]{3,}\.? |[A-Z]\.? ?(?=\d))(\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
+_OPENS: Final = re.compile(r"[A-Z][^.()—]{2,80}[.—]\s?(?=\((?:1|a|A|i)\)\s)")
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
@@ -120,6 +122,33 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     for n, block in enumerate(blocks):
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
         yield replace(block, label=label.strip("[]"), text=text) if label else block
+
+
+def opened(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with a list that opens in its title's line apart: "(b) Bells. (1) A bell …" before "(2) …"."""
+    blocks = list(blocks)
+    for n, block in enumerate(blocks):
+        steps, text = read_block(block) if block.kind == "text" else ((), "")
+        found = _OPENS.match(text) if len(steps) == 1 else None
+        begun = read_label(text[found.end() :])[0] if found else ()
+        if found and len(begun) == 1 and opens_list(begun[0]) and _goes_on(begun[0], steps[0], blocks[n + 1 :]):
+            at = len(block.text) - len(text) + found.end()
+            yield replace(block, text=block.text[:at].strip())
+            yield replace(block, text=block.text[at:], label="")
+        else:
+            yield block
+
+
+def _goes_on(first: Step, above: Step, after: Sequence[Block]) -> bool:
+    """Whether the number after the first of a list comes before the next number of the text above it."""
+    for block in after:
+        steps = read_block(block)[0]
+        for style, value in (reading for step in steps[:1] for reading in step.readings()):
+            if style in {own for own, _ in first.readings()}:
+                return any(follows(one, value) for _, one in first.readings())
+            if style in {above.style, DOTTED, *RANKS}:
+                return False
+    return False
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:

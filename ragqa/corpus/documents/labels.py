@@ -30,8 +30,8 @@ DOTTED: Final = "dotted"
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 # After a word that names the kind of part.
 _LATIN = "bis|ter|quater|quinquies|sexies"
-_NAMED = rf"\d{{1,4}}(?:\s?(?:{_LATIN})\b|[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
-_CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}[\s–-]?\d{1,3}"  # "Regulation SME R-2", "Annex H1"
+_NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{_LATIN})\b|[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
+_CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3})*"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
     rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
@@ -42,6 +42,7 @@ _SIGN = re.compile(
 )
 _HYPHENED = re.compile(rf"(?!(?:19|20)\d\d-)({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘])")  # "12-41-101 Title"
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
+_LONG = re.compile(r"(\d{4})(\.)(?=\s+[A-Z])")  # "2210. Title"
 _BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:{_LATIN}))(?=\s+\S|$)")
 _BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s*\(1\)\s+[A-Z])")  # "24 (1) Every one who …"
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
@@ -202,7 +203,7 @@ def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
-    found = _MARKED.match(text)
+    found = _MARKED.match(text) or (_LONG.match(text) if bare else None)
     step = _step("", found[1], found[2]) if found else None
     if not step and (found := (_BARE if bare else _BARE_OPENING).match(text)):
         step = Step(found[1], "1.", (component(found[1]),))

@@ -318,13 +318,13 @@ def test_a_list_of_links_into_the_page_is_its_contents(tmp_path):
 
 def test_words_at_the_head_of_each_sheet_and_links_to_the_pages_beside_are_furniture(tmp_path):
     sheets = "".join(
-        f"<div class='s'><p>{n}</p><p>Book of the lamps</p><p>{n}. A keeper has {n} oars.</p><p>Boat {n} rows.</p></div>"
+        f"<div class='s'><p>{n}</p><p>Book of the lamps</p><p>{n}. A keeper has {n} oars.</p><p>{n} rows.</p></div>"
         for n in range(7, 11)
     )
     found = read(tmp_path, sheets)
     assert [block.text for block in found.blocks][:3] == [
         "7. A keeper has 7 oars.",
-        "Boat 7 rows.",
+        "7 rows.",
         "8. A keeper has 8 oars.",
     ]
     links = "<table><tr><th>Of bells</th></tr><tr><td><a href='1.html'>Back</a> 1. Of oars</td></tr></table>"
@@ -385,3 +385,32 @@ def test_brackets_around_what_a_rule_comes_from():
         source.text,
     ]
     assert built(Block("4.1 A lamp is lit."), Block("(a) 5 lamps in 1999 (b) 6"))["4.1.(a)"].startswith("5 lamps")
+
+
+def test_a_list_that_opens_in_the_line_of_its_title_begins_there():
+    found = built(
+        Block("§ 9.5 Lamps.", "heading", level=1),
+        Block("(a) Keeping—(1) General. A keeper keeps a lamp."),
+        Block("(2) Oil. Oil is bought."),
+        Block("(b) Bells. (1) of the list is rung."),
+        Block("(c) Ropes are cut."),
+    )
+    assert (found["§ 9.5.(a).(1)"], found["§ 9.5.(a).(2)"]) == (
+        "General. A keeper keeps a lamp.",
+        "Oil. Oil is bought.",
+    )
+    assert found["§ 9.5.(b)"] == "Bells. (1) of the list is rung."
+
+
+def test_rules_of_four_digits_coded_articles_and_items_that_count_on(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<h1>2210. Lamps of keepers</h1><p>A lamp is lit.</p><h2>Article L612-1</h2><p>Le phare brille.</p>"
+        "<h2>Article L612-2</h2><p>La cloche sonne.</p><h2>Article R. 612-3</h2><p>Le mât tombe.</p>",
+    )
+    assert (found["2210."], found["Article L612-2"]) == ("A lamp is lit.", "La cloche sonne.")
+    assert found["Article R. 612-3"] == "Le mât tombe."
+    found = numbers(
+        tmp_path, "<h2>3. Oars</h2><h3>3.2 Wicks</h3><ol start=12><li>It is cut.</li><li>It is dry.</li></ol>"
+    )
+    assert found["3.2.13."] == "It is dry."
