@@ -87,8 +87,8 @@ def is_source(block: Block) -> bool:
     if sum(any(map(str.isdigit, word)) for word in words) < _CITING * len(words):
         return False
     if text[0] in {"(", "["}:
-        depths = accumulate((char in "([") - (char in ")]") for char in text.rstrip("."))
-        return [n for n, depth in enumerate(depths, 1) if not depth] == [len(text.rstrip("."))]
+        depths = accumulate((char in "([") - (char in ")]") for char in text)
+        return not any(char.isalnum() for char, depth in zip(text, depths, strict=True) if not depth)
     return len(_CITES.findall(text)) > 1 and not _WORD.search(text)
 
 

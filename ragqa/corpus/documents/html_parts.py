@@ -212,7 +212,8 @@ def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
         if child.tag == "tr":
             yield child
         elif child.tag in {"thead", "tbody", "tfoot"}:
-            yield from (row for row in child if row.tag == "tr")
+            rows = [row for row in child if row.tag == "tr"]
+            yield from rows or [child]  # cells without a row
 
 
 def is_layout(rows: list[list[HtmlElement]]) -> bool:

@@ -379,11 +379,9 @@ def test_a_class_of_titles_may_end_with_an_abbreviation_and_notes_have_raised_ma
 
 
 def test_brackets_around_what_a_rule_comes_from():
-    source = Block("(Added to the Book by 1991, 905; A 1999, 3181)")
-    assert [one.text for one in passages_of(build([Block("4.1 A lamp is lit."), source]), "d", "D", 128)] == [
-        "A lamp is lit.",
-        source.text,
-    ]
+    for source in ("(Added to the Book by 1991, 905; A 1999, 3181)", "[51:19:1865; B § 956] — (A 1969, 312, 591)."):
+        found = passages_of(build([Block("4.1 A lamp is lit."), Block(source)]), "d", "D", 128)
+        assert [one.text for one in found] == ["A lamp is lit.", source]
     assert built(Block("4.1 A lamp is lit."), Block("(a) 5 lamps in 1999 (b) 6"))["4.1.(a)"].startswith("5 lamps")
 
 
