@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import is_label, split_label
+from ragqa.corpus.documents.labels import component, is_label, split_label
+from ragqa.corpus.documents.model import MAX_BOLD_WORDS
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -28,6 +29,7 @@ _RECURS: Final = 0.6  # share of the pages with a zone on which a control recurs
 _LEAST_PAGES: Final = 3
 _NAMING: Final = 0.75  # share of the texts of a class that are names from which all are headings
 _LEAST_TEXTS: Final = 2
+_COUNTED: Final = re.compile(r"(\d{1,4}[A-Z]{0,2}) [A-Z]")
 _HEADINGS: Final = frozenset(f"h{n}" for n in range(1, 7))
 DATE: Final = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Z][a-z]+ \d{4}")
 
@@ -128,7 +130,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
             continue
         if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
             found[0].update(leaf.element for leaf in held)
-        elif sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
+        elif _count_up(held) or sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
             titles = (leaf for leaf, followed in pairs if followed and leaf.text[-1] not in ":;,")
             found[1].update(one.element for one in titles if one.text[-1] != "." or one.text[0].isdigit())
     return found
@@ -141,6 +143,15 @@ def _look(leaf: Leaf) -> Zone:
 def _numbers(text: str) -> bool:
     """Whether a heading is only a number, which belongs to the text after it."""
     return any(map(str.isdigit, text)) and is_label(text)
+
+
+def _count_up(leaves: Sequence[Leaf]) -> bool:
+    """Whether these are titles with rising numbers in front, "17 Title", "17A Other title", and few end a sentence."""
+    found = [match for leaf in leaves if leaf.text.count(" ") < MAX_BOLD_WORDS and (match := _COUNTED.match(leaf.text))]
+    values = [component(match[1]) for match in found]
+    ended = sum(leaf.text[-1] in ".;:," for leaf in leaves)
+    rising = all(one < other for one, other in pairwise(values))
+    return len(found) == len(leaves) and rising and ended <= (1 - _NAMING) * len(leaves)
 
 
 def _names(leaf: Leaf) -> bool:

@@ -412,3 +412,13 @@ def test_rules_of_four_digits_coded_articles_and_items_that_count_on(tmp_path):
         tmp_path, "<h2>3. Oars</h2><h3>3.2 Wicks</h3><ol start=12><li>It is cut.</li><li>It is dry.</li></ol>"
     )
     assert found["3.2.13."] == "It is dry."
+
+
+def test_titles_of_a_class_with_rising_numbers_may_be_long_and_end_in_a_number(tmp_path):
+    names = (
+        "17 Lamps of keepers who have left the sea and of those who have not yet gone there",
+        "18A Of 17",
+        "20 Bells",
+    )
+    found = numbers(tmp_path, "".join(f"<p class='h'>{name}</p><p class='t'>(1) Text.</p>" for name in names))
+    assert {"17.(1)", "18A.(1)", "20.(1)"} <= {*found}
