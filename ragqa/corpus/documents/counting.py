@@ -13,6 +13,7 @@ from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
+    LATIN,
     LEARNED,
     RANKS,
     Step,
@@ -28,7 +29,7 @@ from ragqa.corpus.documents.labels import (
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
-    r"([^\W\d_]{3,}\.? |[A-Z]\.? ?(?=\d))(\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
+    rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _OPENS: Final = re.compile(r"[A-Z][^.()—]{2,80}[.—]\s?(?=\((?:1|a|A|i)\)\s)")

@@ -20,9 +20,12 @@ from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, 
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
     BREAK,
+    HEADS,
+    cells_in,
     cited,
     has_text,
     is_bold,
+    is_item_label,
     is_layout,
     is_mark_link,
     is_marked,
@@ -39,7 +42,6 @@ from ragqa.corpus.documents.html_parts import (
     pieces_of,
     raises_numbers,
     read_page,
-    rows_of,
     run_in,
     runs_on,
     spanned,
@@ -57,8 +59,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _LISTS: Final = ("ol", "ul")
-_HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
-_NO_COLUMN: Final = _HEADS | {"p", "li"}
+_NO_COLUMN: Final = HEADS | {"p", "li"}
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
@@ -221,7 +222,7 @@ class _Walk:
         inline: list[str] = [element.text or ""]
         for child in notes_last(element):
             tag = child.tag if isinstance(child.tag, str) else ""
-            if child in numbers or child in self.page.numbers or child is number:
+            if child in numbers or child in self.page.numbers or child is number or is_item_label(child):
                 self._flush(inline, label, indent, last=True)
                 label = text_of(child)
                 self._rule = len(self.parsed.blocks)
@@ -291,10 +292,10 @@ class _Walk:
         label = self.page.attributed(element) or label
         if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
-        if tag in _HEADS and self.page.is_of_notes(element):
+        if tag in HEADS and self.page.is_of_notes(element):
             self._notes_heading(text_of(element), indent)
-        elif tag in _HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
-            self._heading(element, label, int(tag[1]) if tag in _HEADS else BOLD_LEVEL, indent)
+        elif tag in HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
+            self._heading(element, label, int(tag[1]) if tag in HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
             self._list(element, tag, depth, indent)
         elif tag == "aside" or is_note(element) or (tag == "p" and self._heads_notes(element)):
@@ -345,7 +346,7 @@ class _Walk:
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
         """Adds a table; one that only places numbers beside their texts is added as text."""
-        rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table)]
+        rows = cells_in(table)
         for caption in table.iterchildren("caption"):
             self._add(text_of(caption), "heading", "", BOLD_LEVEL, indent)
         if not is_layout(rows):

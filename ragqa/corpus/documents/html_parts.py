@@ -22,6 +22,7 @@ BLOCKS: Final = frozenset(
     "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
 )
 
+HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
 BREAK: Final = "\v"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
@@ -142,10 +143,19 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
     if first.tag == "sup" and not (raised and first.find("a") is None):
         return None
     number = clean_line("".join(islice(first.itertext(), 4)))
-    if not number or len(number) > _LONGEST_NUMBER or number[:2].isalpha() or not is_label(number):
+    is_word = number[:2].isalpha() and not (first.tag in _BOLD and any(map(str.isdigit, number)))  # "**Article 2** The"
+    if not number or len(number) > _LONGEST_NUMBER or is_word or not is_label(number):
         return None
     behind = (first.tail or "").strip() or next((text_of(one) for one in first.itersiblings() if has_text(one)), "")
-    return first if behind[:1].isupper() and text_of(first) == number else None
+    begins = behind[:1].isupper() or (behind[:3] == "(1)" and not number.startswith("("))
+    return first if begins and text_of(first) == number else None
+
+
+def is_item_label(element: HtmlElement) -> bool:
+    """Whether a heading is only the number of an item, "(a)", whose text comes after it."""
+    if element.tag not in HEADS or len(text := text_of(element)) > _LONGEST_NUMBER:
+        return False
+    return text[:1] == "(" and is_label(text)
 
 
 def run_in(element: HtmlElement) -> str:
@@ -158,6 +168,7 @@ def run_in(element: HtmlElement) -> str:
     few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= MAX_BOLD_WORDS
     if not few or not name[:1].isupper() or name[-1] != "." or _OBLIGES.search(name) or len(split_sentences(name)) > 1:
         return ""
+    opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
     for one in opening:
         one.drop_tree()
     return title
@@ -214,6 +225,12 @@ def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
         elif child.tag in {"thead", "tbody", "tfoot"}:
             rows = [row for row in child if row.tag == "tr"]
             yield from rows or [child]  # cells without a row
+
+
+def cells_in(table: HtmlElement) -> list[list[HtmlElement]]:
+    """The cells of the table's own rows, without those that only hold the colon between a term and its meaning."""
+    cells = ([cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table))
+    return [[cell for cell in row if len(cell) or (cell.text or "").strip() != ":"] for row in cells]
 
 
 def is_layout(rows: list[list[HtmlElement]]) -> bool:

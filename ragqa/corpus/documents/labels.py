@@ -29,11 +29,11 @@ DOTTED: Final = "dotted"
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 # After a word that names the kind of part.
-_LATIN = "bis|ter|quater|quinquies|sexies"
-_NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{_LATIN})\b|[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
+LATIN: Final = "bis|ter|quater|quinquies|sexies"
+_NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{LATIN})\b|[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
 _CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3})*"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))(?!\w|[.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
@@ -43,7 +43,7 @@ _SIGN = re.compile(
 _HYPHENED = re.compile(rf"(?!(?:19|20)\d\d-)({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘])")  # "12-41-101 Title"
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
 _LONG = re.compile(r"(\d{4})(\.)(?=\s+[A-Z])")  # "2210. Title"
-_BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:{_LATIN}))(?=\s+\S|$)")
+_BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:{LATIN}))(?=\s+\S|$)")
 _BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s*\(1\)\s+[A-Z])")  # "24 (1) Every one who …"
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
 _ROUND = re.compile(rf"\((\d{{1,3}}\.\d{{1,2}}|{_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")

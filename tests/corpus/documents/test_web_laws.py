@@ -422,3 +422,33 @@ def test_titles_of_a_class_with_rising_numbers_may_be_long_and_end_in_a_number(t
     )
     found = numbers(tmp_path, "".join(f"<p class='h'>{name}</p><p class='t'>(1) Text.</p>" for name in names))
     assert {"17.(1)", "18A.(1)", "20.(1)"} <= {*found}
+
+
+def test_numbers_of_articles_in_brackets_in_bold_and_in_another_language(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<h4>Article (2)<br>Scope</h4><p>It applies to:</p><ol><li>Keepers.</li><li>Ferries.</li></ol>"
+        "<p><b>Article 3</b> (1) The light is lit.</p><p>(2) It burns.</p><p><b>Article 4-2</b> The bell is rung.</p>",
+    )
+    assert (found["Article (2).2."], found["Article 3.(2)"]) == ("Ferries.", "It burns.")
+    assert found["Article 4-2"] == "The bell is rung."
+    titles = ("1. Objeto.", "2. Aceite.", "3 bis. Mar.")
+    found = numbers(
+        tmp_path, "".join(f"<h5>Artículo {one}</h5><p>1. Esta ley.</p><p>2. Ese mar.</p>" for one in titles)
+    )
+    assert found["Artículo 3 bis.2."] == "Ese mar."
+
+
+def test_a_dash_after_a_title_labels_as_headings_and_colons_between_terms_and_meanings(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<p><b>12. Keeping of lamps.</b>—(1) A keeper has one that—</p><h5><i>(a)</i></h5><div><p>burns; and</p></div>"
+        "<h5><i>(b)</i></h5><div><p>is lit.</p></div><p>(2) Oil is bought.</p>",
+    )
+    assert (found["12.(1).(b)"], found["12.(2)"]) == ("is lit.", "Oil is bought.")
+    meanings = ("A light that burns oil and is kept at sea.", "A cord of hemp that a keeper cuts once a year.")
+    rows = "".join(
+        f"<tr><td>{term}</td><td>:</td><td>{text}</td></tr>" for term, text in zip("LR", meanings, strict=True)
+    )
+    found = numbers(tmp_path, f"<h2>1. Terms</h2><table>{rows}</table>")
+    assert found["1.R"].endswith(meanings[1])
