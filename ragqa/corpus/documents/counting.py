@@ -26,7 +26,7 @@ from ragqa.corpus.documents.labels import (
     opens_list,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Kind, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
@@ -134,7 +134,8 @@ def opened(blocks: Iterable[Block]) -> Iterator[Block]:
         begun = read_label(text[found.end() :])[0] if found else ()
         if found and len(begun) == 1 and opens_list(begun[0]) and _goes_on(begun[0], steps[0], blocks[n + 1 :]):
             at = len(block.text) - len(text) + found.end()
-            yield replace(block, text=block.text[:at].strip())
+            title: Kind = "heading" if steps[0].style in {"1.", DOTTED} else "text"
+            yield replace(block, text=block.text[:at].strip(" .—"), kind=title)
             yield replace(block, text=block.text[at:], label="")
         else:
             yield block

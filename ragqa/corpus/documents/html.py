@@ -19,7 +19,6 @@ from ragqa.corpus.documents.counting import MARKED
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
-    BREAK,
     HEADS,
     cells_in,
     cited,
@@ -232,7 +231,7 @@ class _Walk:
             elif tag == "dt" and is_repeated(child):
                 self.parsed.leave_out("term that its definition repeats", text_of(child))
             elif tag == "br":
-                inline.append(BREAK + "\n")
+                inline.append("\v\n")
             elif tag == "img":
                 inline.append(self._picture(child))
             elif tag in BLOCKS or self.page.holds_blocks(child):
@@ -306,7 +305,7 @@ class _Walk:
         elif tag == "table":
             self._table(element, depth, indent)
         elif tag == "pre":
-            for line in "".join(pieces_of(element)).split("\n"):
+            for line in re.split(r"[\n\f]", "".join(pieces_of(element))):
                 self._add(line, "text", "", 0, indent)
         else:
             if title := "" if label else run_in(element):
@@ -364,7 +363,7 @@ class _Walk:
                 self.anchor = cell.get("id") or self.anchor
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                if cell in self.page.headings or self._is_bold(cell):
+                if cell in self.page.headings or (label and self._is_bold(cell)):
                     self._heading(cell, label, BOLD_LEVEL, indent)
                     continue
                 self.walk(cell, depth, indent + 1, label)

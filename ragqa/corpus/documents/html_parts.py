@@ -23,7 +23,7 @@ BLOCKS: Final = frozenset(
 )
 
 HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
-BREAK: Final = "\v"  # in the words of an element where a line ends
+_BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong", "u"))
@@ -85,7 +85,7 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
         if after:
             waiting.append(after)
         if is_block or tag == "br":
-            yield " " if is_block else BREAK
+            yield " " if is_block else _BREAK
         if tag == "img":
             yield child.get("alt") or ""
         elif isinstance(tag, str):
@@ -97,8 +97,8 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
 
 def lines_of(text: str) -> Iterator[str]:
     """The paragraphs of a text, and its lines if several begin with the number of a part: "TITLE 5", "CHAPTER 2"."""
-    for paragraph in re.split(rf"\n{BREAK}?\n", text):
-        lines = paragraph.split(BREAK)
+    for paragraph in re.split(r"\n\v?\n", text):
+        lines = re.split(rf"[\v{_BREAK}]", paragraph)
         labels = [read_label(line.strip())[0] for line in lines]
         yield from lines if sum(bool(steps) and steps[0].style in RANKS for steps in labels) > 1 else (paragraph,)
 

@@ -392,7 +392,10 @@ def test_a_list_that_opens_in_the_line_of_its_title_begins_there():
         Block("(2) Oil. Oil is bought."),
         Block("(b) Bells. (1) of the list is rung."),
         Block("(c) Ropes are cut."),
+        Block("28A. Oars and boats. (1) An oar floats."),
+        Block("(2) A boat does."),
     )
+    assert found["§ 9.5.28A.(2)"] == "A boat does."
     assert (found["§ 9.5.(a).(1)"], found["§ 9.5.(a).(2)"]) == (
         "General. A keeper keeps a lamp.",
         "Oil. Oil is bought.",
