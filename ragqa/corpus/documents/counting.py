@@ -33,6 +33,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _OPENS: Final = re.compile(r"[A-Z][^.()—]{2,80}[.—]\s?(?=\((?:1|a|A|i)\)\s)")
+_NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
@@ -132,7 +133,12 @@ def opened(blocks: Iterable[Block]) -> Iterator[Block]:
         steps, text = read_block(block) if block.kind == "text" else ((), "")
         found = _OPENS.match(text) if len(steps) == 1 else None
         begun = read_label(text[found.end() :])[0] if found else ()
-        if found and len(begun) == 1 and opens_list(begun[0]) and _goes_on(begun[0], steps[0], blocks[n + 1 :]):
+        if (
+            found
+            and len(begun) == 1
+            and opens_list(begun[0])
+            and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
+        ):
             at = len(block.text) - len(text) + found.end()
             title: Kind = "heading" if steps[0].style in {"1.", DOTTED} else "text"
             yield replace(block, text=block.text[:at].strip(" .—"), kind=title)

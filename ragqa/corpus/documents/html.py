@@ -38,6 +38,7 @@ from ragqa.corpus.documents.html_parts import (
     notes_last,
     notes_of,
     number_of,
+    opens_with_label,
     pieces_of,
     raises_numbers,
     read_page,
@@ -376,7 +377,7 @@ class _Walk:
             self.anchor = element.get("id") or element.get("name") or ""
         text = "".join(pieces_of(element))
         between = inline[-2] if len(inline) > 1 and not inline[-1] else ""
-        inline.append(f" {text}" if runs_on(between, text) or is_label("".join(inline)) else text)
+        inline.append(f" {text}" if runs_on(between, text) or opens_with_label(inline) else text)
 
     def _flush(self, inline: list[str], label: str, indent: float, *, last: bool = False) -> str:
         """Adds the waiting words as paragraphs; returns an unused label or, if ``last``, adds it alone first."""

@@ -33,6 +33,7 @@ _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
 )
 LONGEST_NAME: Final = 80
+_MOST_PIECES: Final = 8  # of a number at the beginning of a paragraph, so that long ones take no time
 _LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
 
 
@@ -95,11 +96,16 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
             waiting += child.iterchildren(reversed=True)
 
 
+def opens_with_label(words: list[str]) -> bool:
+    """Whether these first words of a paragraph are only a number, from which the next element is set apart."""
+    return len(words) <= _MOST_PIECES and is_label("".join(words))
+
+
 def lines_of(text: str) -> Iterator[str]:
     """The paragraphs of a text, and its lines if several begin with the number of a part: "TITLE 5", "CHAPTER 2"."""
     for paragraph in re.split(r"\n\v?\n", text):
         lines = re.split(rf"[\v{_BREAK}]", paragraph)
-        labels = [read_label(line.strip())[0] for line in lines]
+        labels = [read_label(line.strip())[0] for line in lines if len(lines) > 1]
         yield from lines if sum(bool(steps) and steps[0].style in RANKS for steps in labels) > 1 else (paragraph,)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.documents.html_parts import LONGEST_NAME, has_notes_outside, is_note, pieces_of, text_of
@@ -27,6 +27,7 @@ _FURNITURE: Final = re.compile(
     re.IGNORECASE,
 )  # must match a whole class name
 _BESIDE: Final = {"prev", "previous", "next", "up", "home", "start", "contents"}  # how pages of a book are linked
+_MOST_BESIDE: Final = 40  # links to other pages of a book
 _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # share of a page's text from which an element is not furniture, whatever its name
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -56,7 +57,7 @@ def neighbours_of(root: HtmlElement) -> dict[str, str]:
 
 def leads_beside(body: HtmlElement, named: dict[str, str], title: str) -> Iterator[HtmlElement]:
     """The outermost elements that hold only links to these pages, and no words but those of links and titles."""
-    links = [link for link in body.iter("a") if link.get("href") in named]
+    links = [*islice((link for link in body.iter("a") if link.get("href") in named), _MOST_BESIDE)]
     known = {*words_of(" ".join((title, *named.values(), *map(text_of, links))))}
     for link in links:
         around = takewhile(
