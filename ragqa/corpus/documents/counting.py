@@ -6,30 +6,34 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
+    LATIN,
     LEARNED,
     RANKS,
     Step,
     Value,
     component,
+    follows,
     from_roman,
     is_later,
     opens,
     opens_list,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Kind, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
-    r"([^\W\d_]{3,}\.? |[A-Z]\.? ?(?=\d))(\d{1,3}[a-z]?(?:\.\d{1,3})*|[IVXLC]+|[A-Z])"
+    rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
+_OPENS: Final = re.compile(r"[A-Z][^.()—]{2,80}[.—]\s?(?=\((?:1|a|A|i)\)\s)")
+_NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
@@ -50,7 +54,7 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
             return (Step(block.label, ID, ((0, block.label),)),), block.text
         if not steps or rest or (steps[0].style in RANKS and block.text[:1].islower()):  # "Section 5 of the Act …"
             return (), f"{block.label} {block.text}".strip()
-        further, text = read_label(block.text)
+        further, text = read_label(re.sub(r"^[–—]\s?(?=\()", "", block.text))  # "26." beside "—(1) A keeper …"
         begins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])
         joins = begins and not steps[-1].style.startswith("(")
         return ((*steps, *further), text) if joins else (steps, block.text)
@@ -85,7 +89,8 @@ def is_source(block: Block) -> bool:
     if sum(any(map(str.isdigit, word)) for word in words) < _CITING * len(words):
         return False
     if text[0] in {"(", "["}:
-        return text.rstrip(".")[-1:] in {")", "]"} and not text[1:5].rstrip(")").isalnum()
+        depths = accumulate((char in "([") - (char in ")]") for char in text)
+        return not any(char.isalnum() for char, depth in zip(text, depths, strict=True) if not depth)
     return len(_CITES.findall(text)) > 1 and not _WORD.search(text)
 
 
@@ -119,6 +124,39 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     for n, block in enumerate(blocks):
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
         yield replace(block, label=label.strip("[]"), text=text) if label else block
+
+
+def opened(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with a list that opens in its title's line apart: "(b) Bells. (1) A bell …" before "(2) …"."""
+    blocks = list(blocks)
+    for n, block in enumerate(blocks):
+        steps, text = read_block(block) if block.kind == "text" else ((), "")
+        found = _OPENS.match(text) if len(steps) == 1 else None
+        begun = read_label(text[found.end() :])[0] if found else ()
+        if (
+            found
+            and len(begun) == 1
+            and opens_list(begun[0])
+            and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
+        ):
+            at = len(block.text) - len(text) + found.end()
+            title: Kind = "heading" if steps[0].style in {"1.", DOTTED} else "text"
+            yield replace(block, text=block.text[:at].strip(" .—"), kind=title)
+            yield replace(block, text=block.text[at:], label="")
+        else:
+            yield block
+
+
+def _goes_on(first: Step, above: Step, after: Sequence[Block]) -> bool:
+    """Whether the number after the first of a list comes before the next number of the text above it."""
+    for block in after:
+        steps = read_block(block)[0]
+        for style, value in (reading for step in steps[:1] for reading in step.readings()):
+            if style in {own for own, _ in first.readings()}:
+                return any(follows(one, value) for _, one in first.readings())
+            if style in {above.style, DOTTED, *RANKS}:
+                return False
+    return False
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import is_label, split_label
+from ragqa.corpus.documents.labels import component, is_label, split_label
+from ragqa.corpus.documents.model import MAX_BOLD_WORDS
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -26,8 +27,9 @@ _SHORT: Final = 20  # most words of a link in a list or of a control
 _LINKED: Final = 0.8  # share of words in links from which a zone is a list of links
 _RECURS: Final = 0.6  # share of the pages with a zone on which a control recurs
 _LEAST_PAGES: Final = 3
-_NAMING: Final = 0.9  # share of the texts of a class that are names from which all are headings
+_NAMING: Final = 0.75  # share of the texts of a class that are names from which all are headings
 _LEAST_TEXTS: Final = 2
+_COUNTED: Final = re.compile(r"(\d{1,4}[A-Z]{0,2}) [A-Z]")
 _HEADINGS: Final = frozenset(f"h{n}" for n in range(1, 7))
 DATE: Final = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Z][a-z]+ \d{4}")
 
@@ -128,8 +130,9 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
             continue
         if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
             found[0].update(leaf.element for leaf in held)
-        elif sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
-            found[1].update(leaf.element for leaf, followed in pairs if followed and leaf.text[-1] not in ".:;,")
+        elif _count_up(held) or sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
+            titles = (leaf for leaf, followed in pairs if followed and leaf.text[-1] not in ":;,")
+            found[1].update(one.element for one in titles if one.text[-1] != "." or one.text[0].isdigit())
     return found
 
 
@@ -142,6 +145,15 @@ def _numbers(text: str) -> bool:
     return any(map(str.isdigit, text)) and is_label(text)
 
 
+def _count_up(leaves: Sequence[Leaf]) -> bool:
+    """Whether these are titles with rising numbers in front, "17 Title", "17A Other title", and few end a sentence."""
+    found = [match for leaf in leaves if leaf.text.count(" ") < MAX_BOLD_WORDS and (match := _COUNTED.match(leaf.text))]
+    values = [component(match[1]) for match in found]
+    ended = sum(leaf.text[-1] in ".;:," for leaf in leaves)
+    rising = all(one < other for one, other in pairwise(values))
+    return len(found) == len(leaves) and rising and ended <= (1 - _NAMING) * len(leaves)
+
+
 def _names(leaf: Leaf) -> bool:
     """Whether a paragraph may be a heading: a few words with a capital first letter that are no sentence."""
     text = split_label(leaf.text, bare=True)[1] if leaf.text[:1].isdigit() else leaf.text  # "3A Keepers"
@@ -149,16 +161,54 @@ def _names(leaf: Leaf) -> bool:
     return few and leaf.element.tag in {"p", "div", "td"} and leaf.text[-1].isalpha()
 
 
-def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[HtmlElement, str]:
+def _contents_of(leaves: Sequence[Leaf]) -> set[HtmlElement]:
+    """The entries of lists that have only links into the page, at least three."""
+    lists: dict[HtmlElement, list[Leaf]] = {}
+    for leaf in leaves:
+        around = [one for one in (leaf.element, *leaf.element.iterancestors()) if one.tag in {"ol", "ul"}]
+        if around:
+            lists.setdefault(around[-1], []).append(leaf)
+    return {
+        leaf.element
+        for entries in lists.values()
+        if len(entries) >= _LEAST_PAGES and all(map(_leads_into_page, entries))
+        for leaf in entries
+    }
+
+
+def _leads_into_page(leaf: Leaf) -> bool:
+    links = [link for link in leaf.element.iter("a") if (link.get("href") or "")[:1] == "#"]
+    return len(links) == 1 and leaf.n_linked == leaf.text.count(" ") + 1
+
+
+def _running_of(leaves: Sequence[Leaf], main: HtmlElement) -> Iterator[HtmlElement]:
+    """The words and numbers at the head or foot of each sheet of a document whose sheets are elements alike."""
+    inside: dict[HtmlElement, list[Leaf]] = {}
+    for leaf in leaves:
+        path = [leaf.element, *takewhile(lambda one: one is not main, leaf.element.iterancestors())]
+        inside.setdefault(path[-1], []).append(leaf)
+    if len({(sheet.tag, sheet.get("class")) for sheet in inside}) != 1 or len(inside) < _LEAST_PAGES:
+        return
+    for edge in (slice(0, 2), slice(-2, None)):
+        recurring = Counter(text for held in inside.values() for text in {leaf.text for leaf in held[edge]})
+        running = {text for text, times in recurring.items() if times > _RECURS * len(inside) and " " in text}
+        for held in inside.values():
+            if any(leaf.text in running for leaf in held[edge]):
+                yield from (leaf.element for leaf in held[edge] if leaf.text in running or leaf.text.isdigit())
+
+
+def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones, main: HtmlElement) -> Mapping[HtmlElement, str]:
     """The outermost elements that are furniture, with their words. ``place`` has the zones of the pages beside it."""
+    contents = {*_contents_of(leaves), *(running := {*_running_of(leaves, main)})}
     gone = {
         leaf.element
         for leaf in leaves
         if (
-            any(zones.is_list_of_links(leaf.zone) for zones in (page, place))
+            leaf.element in contents
+            or any(zones.is_list_of_links(leaf.zone) for zones in (page, place))
             or (place.recurs(leaf.zone, leaf.text) and leaf.element.tag != "h1")
         )
-        and not is_label(leaf.text)
+        and (leaf.element in running or not is_label(leaf.text))
     }
     kept: set[HtmlElement] = set()  # elements with text below them
     below: dict[HtmlElement, list[Leaf]] = {}

@@ -19,47 +19,53 @@ from ragqa.corpus.documents.counting import MARKED
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
+    HEADS,
+    cells_in,
     cited,
-    has_notes_outside,
     has_text,
     is_bold,
+    is_item_label,
     is_layout,
     is_mark_link,
     is_marked,
     is_note,
     is_paragraph,
+    is_repeated,
     is_sentences,
     items_of,
+    lines_of,
+    marks_of,
     notes_last,
+    notes_of,
     number_of,
+    opens_with_label,
     pieces_of,
     raises_numbers,
     read_page,
-    rows_of,
+    run_in,
     runs_on,
     spanned,
     text_of,
+    titles_of,
 )
 from ragqa.corpus.documents.html_styles import apply_styles
-from ragqa.corpus.documents.html_unseen import UNSEEN, n_chars, plain_words, take_out
+from ragqa.corpus.documents.html_unseen import UNSEEN, leads_beside, main_of, neighbours_of, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, OUTERMOST, Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
+from ragqa.english.sentences import reads_as_heading
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _LISTS: Final = ("ol", "ul")
-_HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
-_NO_COLUMN: Final = _HEADS | {"p", "li"}
+_NO_COLUMN: Final = HEADS | {"p", "li"}
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
 _MAX_WAITING: Final = 2**24  # bytes of parsed pages that are kept for later use
 _MAX_NAMED: Final = 40  # characters of the name of notes in a box
 _MAX_DEPTH: Final = 200  # of nested elements
-
-
 _WAITING: dict[tuple[Path, int, int], _WebPage] = {}
 
 
@@ -70,7 +76,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     parsed = page.parsed
     own = Zones()
     own.add(page.leaves)
-    for element, text in furniture_of(page.leaves, own, place).items():
+    for element, text in furniture_of(page.leaves, own, place, page.main).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
     if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else the page is only furniture
@@ -108,17 +114,6 @@ def _identity(path: Path) -> tuple[Path, int, int]:
     return path, path.stat().st_mtime_ns, path.stat().st_size
 
 
-def _main(body: HtmlElement) -> HtmlElement:
-    """The element that is marked as the main text, if it has most of the page's text; else the body."""
-    whole = n_chars(body)
-    for wanted in ("main", "*[@role='main']", "article", "*[@id='content']", "*[@id='main-content']"):
-        found = body.findall(f".//{wanted}")
-        if len(found) == 1 and n_chars(found[0]) * 2 > whole:
-            element: HtmlElement = found[0]
-            return body if has_notes_outside(element, body) else element
-    return body
-
-
 class _WebPage:
     """A parsed page without invisible text, and the facts that are collected before the walk.
 
@@ -134,13 +129,14 @@ class _WebPage:
         self.body = root if body is None else body
         self._shown = {name for style in root.iter("style") for name in _ATTRIBUTE.findall(style.text or "")}
         self._counted = apply_styles(root)
+        beside = neighbours_of(root)
         self.parsed.words = plain_words(self.body)
-        take_out(self.body, self.parsed)
-        self.main = main = _main(self.body)
+        take_out(self.body, self.parsed, [*leads_beside(self.body, beside, self.title)])
+        self.main = main = main_of(self.body)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited = cited(main)
+        self._cited, self._raised = cited(main), marks_of(main)
         self.raises_numbers = raises_numbers(main)
         items = marked = 0
         for element in main.iter():
@@ -169,8 +165,8 @@ class _WebPage:
         return next((number for number in numbers if is_label(number)), "")
 
     def linked_mark(self, element: HtmlElement) -> str:
-        """The mark of a footnote, which links into the page, and to which the page links; empty if it is no note."""
-        if not self._cited:
+        """The mark before a footnote, if the page links to it or raises the same mark in its text; else empty."""
+        if not self._cited and not self._raised:
             return ""
         first, own = element, {element.get("id"), element.get("name")}
         before = element.getprevious()
@@ -180,7 +176,7 @@ class _WebPage:
                 return ""
             own |= {first.get("id"), first.get("name")}
         if first.tag != "a" or not is_mark_link(first):
-            return ""
+            return mark if first.tag == "sup" and (mark := text_of(first)) in self._raised else ""
         own |= {before.get("id"), before.get("name")} if before is not None else set()
         return text_of(first) if not own.isdisjoint(self._cited) else ""
 
@@ -226,17 +222,17 @@ class _Walk:
         inline: list[str] = [element.text or ""]
         for child in notes_last(element):
             tag = child.tag if isinstance(child.tag, str) else ""
-            if child in numbers or child in self.page.numbers or child is number:
+            if child in numbers or child in self.page.numbers or child is number or is_item_label(child):
                 self._flush(inline, label, indent, last=True)
                 label = text_of(child)
                 self._rule = len(self.parsed.blocks)
             elif child in self.page.furniture:
                 label = self._flush(inline, label, indent)
                 self._furniture(child)
-            elif tag == "dt" and self._is_repeated(child):
+            elif tag == "dt" and is_repeated(child):
                 self.parsed.leave_out("term that its definition repeats", text_of(child))
             elif tag == "br":
-                inline.append("\n")
+                inline.append("\v\n")
             elif tag == "img":
                 inline.append(self._picture(child))
             elif tag in BLOCKS or self.page.holds_blocks(child):
@@ -262,7 +258,7 @@ class _Walk:
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return ()
         if element.tag == "dl":
-            return [child for child in element.iterchildren("dt") if has_text(child) and not self._is_repeated(child)]
+            return [child for child in element.iterchildren("dt") if has_text(child) and not is_repeated(child)]
         shown = (child for child in element if has_text(child) and child not in self.page.furniture)
         numbers = []
         for first in shown:
@@ -280,11 +276,6 @@ class _Walk:
     def _is_bold(self, element: HtmlElement) -> bool:
         return (element.tag == "p" or not self.page.holds_blocks(element)) and is_bold(element)
 
-    def _is_repeated(self, term: HtmlElement) -> bool:
-        """Whether the definition itself begins with the term."""
-        after = term.getnext()
-        return after is not None and after.tag == "dd" and text_of(after).startswith(f"{text_of(term)} ")
-
     def _furniture(self, element: HtmlElement) -> None:
         """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
         text = self.page.furniture[element]
@@ -301,30 +292,35 @@ class _Walk:
         label = self.page.attributed(element) or label
         if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
-        if tag in _HEADS and self.page.is_of_notes(element):
+        if tag in HEADS and self.page.is_of_notes(element):
             self._notes_heading(text_of(element), indent)
-        elif tag in _HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
-            self._heading(element, label, int(tag[1]) if tag in _HEADS else BOLD_LEVEL, indent)
+        elif tag in HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
+            self._heading(element, label, int(tag[1]) if tag in HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
-            for number, item in items_of(element, tag):
-                mark = self.page.linked_mark(item)
-                if mark or is_note(item):
-                    self._note(item, indent, mark.strip("()[]") or number.rstrip("."))
-                    continue
-                counts = self.page.shows_counters and not is_marked(item)
-                shown = self.page.attributed(item) or (number if counts else "")
-                self.walk(item, depth, indent + 1, shown)
+            self._list(element, tag, depth, indent)
         elif tag == "aside" or is_note(element) or (tag == "p" and self._heads_notes(element)):
-            self._note(element, indent)
+            for note, mark in notes_of(element):
+                self._note(note, indent, mark)
         elif tag in {"p", "div", "dd"} and (mark := self.page.linked_mark(element)):
             self._note(element, indent, mark.strip("()[]"))
         elif tag == "table":
             self._table(element, depth, indent)
         elif tag == "pre":
-            for line in "".join(pieces_of(element)).split("\n"):
+            for line in re.split(r"[\n\f]", "".join(pieces_of(element))):
                 self._add(line, "text", "", 0, indent)
         else:
+            if title := "" if label else run_in(element):
+                self._add(title.rstrip("."), "heading", "", BOLD_LEVEL, indent)
             self.walk(element, depth, indent + (tag in {"blockquote", "dd"}), label)
+
+    def _list(self, element: HtmlElement, tag: str, depth: int, indent: float) -> None:
+        for number, item in items_of(element, tag):
+            mark = self.page.linked_mark(item)
+            if mark or is_note(item):
+                self._note(item, indent, mark.strip("()[]") or number.rstrip("."))
+                continue
+            counts = self.page.shows_counters and not is_marked(item)
+            self.walk(item, depth, indent + 1, self.page.attributed(item) or (number if counts else ""))
 
     def _heading(self, element: HtmlElement, label: str, level: int, indent: float) -> None:
         text, number = text_of(element), number_of(element)
@@ -350,10 +346,15 @@ class _Walk:
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
         """Adds a table; one that only places numbers beside their texts is added as text."""
-        rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table)]
+        rows = cells_in(table)
         for caption in table.iterchildren("caption"):
             self._add(text_of(caption), "heading", "", BOLD_LEVEL, indent)
         if not is_layout(rows):
+            for cell in titles_of(rows):
+                if reads_as_heading(text_of(cell)):
+                    self._heading(cell, "", BOLD_LEVEL, indent)
+                else:
+                    self.walk(cell, depth, indent)
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
         for row in rows:
@@ -363,7 +364,7 @@ class _Walk:
                 self.anchor = cell.get("id") or self.anchor
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                if cell in self.page.headings:
+                if cell in self.page.headings or (label and self._is_bold(cell)):
                     self._heading(cell, label, BOLD_LEVEL, indent)
                     continue
                 self.walk(cell, depth, indent + 1, label)
@@ -376,11 +377,11 @@ class _Walk:
             self.anchor = element.get("id") or element.get("name") or ""
         text = "".join(pieces_of(element))
         between = inline[-2] if len(inline) > 1 and not inline[-1] else ""
-        inline.append(f" {text}" if runs_on(between, text) else text)
+        inline.append(f" {text}" if runs_on(between, text) or opens_with_label(inline) else text)
 
     def _flush(self, inline: list[str], label: str, indent: float, *, last: bool = False) -> str:
         """Adds the waiting words as paragraphs; returns an unused label or, if ``last``, adds it alone first."""
-        lines = [clean_line(line) for line in "".join(inline).split("\n\n")]
+        lines = [clean_line(line) for line in lines_of("".join(inline))]
         inline.clear()
         for line in lines:
             if line:

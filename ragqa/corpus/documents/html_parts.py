@@ -22,14 +22,18 @@ BLOCKS: Final = frozenset(
     "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
 )
 
+HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
+_BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
-_BOLD: Final = frozenset(("b", "strong"))
+_BOLD: Final = frozenset(("b", "strong", "u"))
+_OBLIGES: Final = re.compile(r"\b(?:must|shall)\b")  # in a rule, and not in its title
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
 )
 LONGEST_NAME: Final = 80
+_MOST_PIECES: Final = 8  # of a number at the beginning of a paragraph, so that long ones take no time
 _LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
 
 
@@ -82,7 +86,7 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
         if after:
             waiting.append(after)
         if is_block or tag == "br":
-            yield " "
+            yield " " if is_block else _BREAK
         if tag == "img":
             yield child.get("alt") or ""
         elif isinstance(tag, str):
@@ -90,6 +94,25 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
                 yield f" {text}" if said and tag not in _SHIFTED and runs_on(said, text) else text
                 said = text
             waiting += child.iterchildren(reversed=True)
+
+
+def opens_with_label(words: list[str]) -> bool:
+    """Whether these first words of a paragraph are only a number, from which the next element is set apart."""
+    return len(words) <= _MOST_PIECES and is_label("".join(words))
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The paragraphs of a text, and its lines if several begin with the number of a part: "TITLE 5", "CHAPTER 2"."""
+    for paragraph in re.split(r"\n\v?\n", text):
+        lines = re.split(rf"[\v{_BREAK}]", paragraph)
+        labels = [read_label(line.strip())[0] for line in lines if len(lines) > 1]
+        yield from lines if sum(bool(steps) and steps[0].style in RANKS for steps in labels) > 1 else (paragraph,)
+
+
+def marks_of(main: HtmlElement) -> set[str]:
+    """The raised marks of notes that stand in texts, without links."""
+    raised = (one for one in main.iter("sup") if one.getprevious() is not None or (one.getparent().text or "").strip())
+    return {mark for mark in map(text_of, raised) if 0 < len(mark) <= 3 and is_label(mark)}
 
 
 def runs_on(before: str, text: str) -> bool:
@@ -126,10 +149,44 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
     if first.tag == "sup" and not (raised and first.find("a") is None):
         return None
     number = clean_line("".join(islice(first.itertext(), 4)))
-    if not number or len(number) > _LONGEST_NUMBER or number[:2].isalpha() or not is_label(number):
+    is_word = number[:2].isalpha() and not (first.tag in _BOLD and any(map(str.isdigit, number)))  # "**Article 2** The"
+    if not number or len(number) > _LONGEST_NUMBER or is_word or not is_label(number):
         return None
     behind = (first.tail or "").strip() or next((text_of(one) for one in first.itersiblings() if has_text(one)), "")
-    return first if behind[:1].isupper() and text_of(first) == number else None
+    begins = behind[:1].isupper() or (behind[:3] == "(1)" and not number.startswith("("))
+    return first if begins and text_of(first) == number else None
+
+
+def is_item_label(element: HtmlElement) -> bool:
+    """Whether a heading is only the number of an item, "(a)", whose text comes after it."""
+    if element.tag not in HEADS or len(text := text_of(element)) > _LONGEST_NUMBER:
+        return False
+    return text[:1] == "(" and is_label(text)
+
+
+def run_in(element: HtmlElement) -> str:
+    """Takes a bold number and title before a text out of it, and returns them: "**4.2 Lamps.** A keeper …"; or ""."""
+    opening = [*takewhile(lambda one: one.tag in _BOLD, element)] if not (element.text or "").strip() else []
+    spoken = next((n for n, one in enumerate(opening) if (one.tail or "").strip()), len(opening))
+    opening = opening[: spoken + 1]
+    title = clean_line(" ".join(map(text_of, opening)))
+    number, name = split_label(title, bare=True)
+    few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= MAX_BOLD_WORDS
+    if not few or not name[:1].isupper() or name[-1] != "." or _OBLIGES.search(name) or len(split_sentences(name)) > 1:
+        return ""
+    opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
+    for one in opening:
+        one.drop_tree()
+    return title
+
+
+def notes_of(element: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
+    """The notes in this element, each with its mark: each term of a definition list, else only itself."""
+    terms = [*element.iterchildren("dt")] if element.tag == "dl" else []
+    for term in terms:
+        yield from ((one, text_of(term).strip("()[].")) for one in islice(term.itersiblings("dd"), 1))
+    if not terms:
+        yield element, ""
 
 
 def notes_last(element: HtmlElement) -> Iterator[HtmlElement]:
@@ -172,7 +229,14 @@ def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
         if child.tag == "tr":
             yield child
         elif child.tag in {"thead", "tbody", "tfoot"}:
-            yield from (row for row in child if row.tag == "tr")
+            rows = [row for row in child if row.tag == "tr"]
+            yield from rows or [child]  # cells without a row
+
+
+def cells_in(table: HtmlElement) -> list[list[HtmlElement]]:
+    """The cells of the table's own rows, without those that only hold the colon between a term and its meaning."""
+    cells = ([cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table))
+    return [[cell for cell in row if len(cell) or (cell.text or "").strip() != ":"] for row in cells]
 
 
 def is_layout(rows: list[list[HtmlElement]]) -> bool:
@@ -186,11 +250,28 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
     )
 
 
+def titles_of(rows: list[list[HtmlElement]]) -> Iterator[HtmlElement]:
+    """Removes the first rows whose one cell spans a table of several columns, and returns their cells."""
+    while len(rows) > 1 and _spans(rows[0], _width(rows)):
+        yield rows.pop(0)[0]
+
+
+def _width(rows: list[list[HtmlElement]]) -> int:
+    return max((sum(_whole(cell.get("colspan")) or 1 for cell in row) for row in rows[:MAX_COLUMNS]), default=0)
+
+
+def _spans(row: list[HtmlElement], width: int) -> bool:
+    return len(row) == 1 and 1 < width <= _whole(row[0].get("colspan"))
+
+
 def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
     """The texts of a table; a cell that spans several rows or columns is repeated in each."""
     held: dict[int, tuple[int, str]] = {}  # by column: rows still to fill, and with what
-    n_cells = 0
+    n_cells, width = 0, _width(rows)
     for row in rows:
+        if _spans(row, width):
+            yield [text_of(row[0])]
+            continue
         texts: list[str] = []
         cells = iter(row)
         while True:
@@ -228,6 +309,7 @@ def is_bold(element: HtmlElement) -> bool:
         and len(text.split()) <= MAX_BOLD_WORDS
         and not text.endswith((".", ";", ":", ","))
         and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
+        and len([*lines_of("".join(pieces_of(element)))]) == 1
     )
 
 
@@ -251,6 +333,12 @@ def is_mark_link(link: HtmlElement) -> bool:
 def is_sentences(text: str) -> bool:
     """Whether the text of a heading is several sentences, a notice that titles nothing."""
     return len(text.split()) > MAX_HEADING_WORDS and text.endswith(".") and len(split_sentences(text)) > 1
+
+
+def is_repeated(term: HtmlElement) -> bool:
+    """Whether the definition itself begins with the term."""
+    after = term.getnext()
+    return after is not None and after.tag == "dd" and text_of(after).startswith(f"{text_of(term)} ")
 
 
 def is_note(element: HtmlElement) -> bool:

@@ -63,7 +63,7 @@ def apply_styles(root: HtmlElement) -> dict[HtmlElement, str]:
 def _rules(root: HtmlElement) -> Iterator[tuple[str, _Rule]]:
     """The rules of the page's sheets that say something here, each with the last name of its selector."""
     for sheet in root.iter("style"):
-        first, *others = (sheet.text or "").split("/*")
+        first, *others = re.sub("<!--|-->", "", sheet.text or "").split("/*")
         styles = first + " ".join(one.partition("*/")[2] for one in others)  # without comments
         for block in dict.fromkeys(styles.split("}")):
             head, _, styles = block.rpartition("{")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from ragqa.corpus.documents.html_parts import LONGEST_NAME, is_note, pieces_of, text_of
+from ragqa.corpus.documents.html_parts import LONGEST_NAME, has_notes_outside, is_note, pieces_of, text_of
 from ragqa.corpus.documents.model import Parsed, words_of
 
 if TYPE_CHECKING:
@@ -24,24 +26,50 @@ _FURNITURE: Final = re.compile(
     r"(?:[-_]?(?:bar|banner|links?|list|menu|notice|overlay|policy|box|block|wrapper|container|content|inner|nav|to))*",
     re.IGNORECASE,
 )  # must match a whole class name
+_BESIDE: Final = {"prev", "previous", "next", "up", "home", "start", "contents"}  # how pages of a book are linked
+_MOST_BESIDE: Final = 40  # links to other pages of a book
 _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # share of a page's text from which an element is not furniture, whatever its name
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
-def take_out(body: HtmlElement, parsed: Parsed) -> None:
-    """Removes invisible elements, and furniture by element, role or name, and records them as left out."""
+def take_out(body: HtmlElement, parsed: Parsed, beside: Sequence[HtmlElement]) -> None:
+    """Removes invisible elements, furniture by element, role or name and what leads ``beside``; records all of it."""
     whole, gone = n_chars(body), set[Any]()
     for element in list(body.iterdescendants()):
         if element in gone:
             continue
         reason = _dropped(element, element.tag if isinstance(element.tag, str) else "", whole)
+        reason = "links to the pages beside it" if element in beside else reason
         if not reason or (reason != _SCRIPT and _is_aside(element)):
             continue
         gone.update(element.iter())
         if reason != _SCRIPT:
             parsed.leave_out(reason, text_of(element))
         element.drop_tree()
+
+
+def neighbours_of(root: HtmlElement) -> dict[str, str]:
+    """The pages to which this one links as the previous, the next or those above it, each with its title."""
+    links = (link for link in root.iter("link", "a") if _BESIDE & {*(link.get("rel") or "").lower().split()})
+    return {link.get("href") or "": link.get("title") or "" for link in links}
+
+
+def leads_beside(body: HtmlElement, named: dict[str, str], title: str) -> Iterator[HtmlElement]:
+    """The outermost elements that hold only links to these pages, and no words but those of links and titles."""
+    links = [*islice((link for link in body.iter("a") if link.get("href") in named), _MOST_BESIDE)]
+    known = {*words_of(" ".join((title, *named.values(), *map(text_of, links))))}
+    for link in links:
+        around = takewhile(
+            lambda one: (
+                one is not body
+                and not any(True for _ in one.iter("h1", "h2", "h3"))
+                and all(other.get("href") in named for other in one.iter("a"))
+                and {*words_of(text_of(one))} <= known
+            ),
+            link.iterancestors(),
+        )
+        yield from [*around][-1:]
 
 
 def plain_words(body: HtmlElement) -> list[str]:
@@ -54,6 +82,17 @@ def plain_words(body: HtmlElement) -> list[str]:
 def n_chars(element: HtmlElement) -> int:
     """The number of characters below this element."""
     return sum(map(len, element.itertext()))
+
+
+def main_of(body: HtmlElement) -> HtmlElement:
+    """The element that is marked as the main text, if it has most of the page's text; else the body."""
+    whole = n_chars(body)
+    for wanted in ("main", "*[@role='main']", "article", "*[@id='content']", "*[@id='main-content']"):
+        found = body.findall(f".//{wanted}")
+        if len(found) == 1 and n_chars(found[0]) * 2 > whole:
+            element: HtmlElement = found[0]
+            return body if has_notes_outside(element, body) else element
+    return body
 
 
 def _dropped(element: HtmlElement, tag: str, whole: int) -> str:

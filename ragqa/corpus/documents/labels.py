@@ -28,18 +28,25 @@ GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
-_NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # after a word that names the kind of part
-_CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}[\s–-]?\d{1,3}"  # "Regulation SME R-2", "Annex H1"
+# After a word that names the kind of part.
+LATIN: Final = "bis|ter|quater|quinquies|sexies"
+_NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{LATIN})\b|[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
+_CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3})*"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))(?!\w|[.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
-_SIGN = re.compile(r"§\s?(\d{1,4}[A-Za-z]{0,2}(?:\.\d{1,4}[A-Za-z]{0,2})*)[.:]?(?=[\s(]|$)")
+_PART = r"\d{1,4}[A-Za-z]{0,2}"
+_SIGN = re.compile(
+    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+[A-Za-z]?-))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
+)
+_HYPHENED = re.compile(rf"(?!(?:19|20)\d\d-)({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘])")  # "12-41-101 Title"
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
-_BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:bis|ter|quater|quinquies))(?=\s+\S|$)")
-_BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s+\(1\)\s+[A-Z])")  # "24 (1) Every one who …"
+_LONG = re.compile(r"(\d{4})(\.)(?=\s+[A-Z])")  # "2210. Title"
+_BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:{LATIN}))(?=\s+\S|$)")
+_BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s*\(1\)\s+[A-Z])")  # "24 (1) Every one who …"
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
-_ROUND = re.compile(rf"\(({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
+_ROUND = re.compile(rf"\((\d{{1,3}}\.\d{{1,2}}|{_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(
     rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])"
 )
@@ -179,24 +186,24 @@ def _word(text: str) -> tuple[Step, int] | None:
 
 def _sign(text: str) -> tuple[Step, int] | None:
     found = _SIGN.match(text)
-    if not found:
-        return None
-    value = tuple(map(component, found[1].split(".")))
-    return Step(f"§ {found[1]}", DOTTED if len(value) > 1 else "article", value), _behind(text, found.end())
+    return _parted(f"§ {found[1]}" if "§" in found[0] else text[: found.end(1)], found) if found else None
+
+
+def _parted(printed: str, found: re.Match[str]) -> tuple[Step, int]:
+    """The step of a number of several parts, or of one behind the sign of sections."""
+    value = tuple(map(component, re.split("[.-]", found[1])))
+    return Step(printed, DOTTED if len(value) > 1 else "article", value), _behind(found.string, found.end())
 
 
 def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
     book = _BOOK.match(text) if bare else None
     start = book.end() if book else 0
-    found = _DOTTED.match(text, start)
-    if not found:
-        return None
-    value = tuple(map(component, found[1].split(".")))
-    return Step(text[: found.end(1)], DOTTED, value), _behind(text, found.end())
+    found = _DOTTED.match(text, start) or (_HYPHENED.match(text) if bare else None)
+    return _parted(text[: found.end(1)], found) if found else None
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
-    found = _MARKED.match(text)
+    found = _MARKED.match(text) or (_LONG.match(text) if bare else None)
     step = _step("", found[1], found[2]) if found else None
     if not step and (found := (_BARE if bare else _BARE_OPENING).match(text)):
         step = Step(found[1], "1.", (component(found[1]),))
@@ -227,7 +234,7 @@ def component(text: str) -> tuple[int, str]:
     digits = re.search(r"\d+", text)
     if not digits:
         return (0, text)
-    letters = text[: digits.start()] + text[digits.end() :]
+    letters = (text[: digits.start()] + text[digits.end() :]).strip()
     return int(digits[0]), re.sub(r"\d+", lambda found: found[0].zfill(3), letters)
 
 

@@ -28,6 +28,7 @@ BROKEN: Final = re.compile(
 )  # typical of UTF-8 that was read as Latin-1
 MAX_BOLD_WORDS: Final = 25  # of a paragraph that is a heading because it is bold
 BOLD_LEVEL: Final = 7  # the level of such a heading, as the source states none
+TOLERANCE: Final = 6.0  # points within which two indents are equal
 OUTERMOST: Final = 1.0  # the indent outside lists and cells, where indents are levels
 
 
@@ -190,3 +191,15 @@ def places_of(blocks: list[Block]) -> str:
         edges = [*(min(box[n] for box in found) for n in (0, 1)), *(max(box[n] for box in found) for n in (2, 3))]
         merged.append(f"{page}&box={','.join(f'{edge:.0f}' for edge in edges)}")
     return ";".join(merged)
+
+
+def is_outside(block: Block, unit: Unit) -> bool:
+    """Whether a text is further left than the unit's."""
+    return 0 < block.indent < unit.indent - 0.5 * (TOLERANCE if unit.indent > 10 else 1)
+
+
+def aligned(before: float, after: float) -> float:
+    """1 if two indents are equal, -1 if not, 0 if one is unknown."""
+    if not before or not after or before == after == OUTERMOST:
+        return 0.0
+    return 1.0 if abs(before - after) <= (TOLERANCE if max(before, after) > 10 else 0.1) else -1.0

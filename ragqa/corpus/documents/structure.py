@@ -26,14 +26,14 @@ from ragqa.corpus.documents.counting import (
     number_under,
     numbered_levels,
     numbers_a_part,
+    opened,
     read_block,
     tell_apart,
     whole_value,
 )
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
-from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
+from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
 
-_TOLERANCE: Final = 6.0  # points within which two indents are equal
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 MAX_TITLE_WORDS: Final = 40
 _RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
@@ -42,7 +42,7 @@ _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(counted_on(blocks))
+    blocks = list(opened(counted_on(blocks)))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
@@ -93,12 +93,13 @@ class _Builder:
             self.add(replace(block, text=name[1].strip(), label=steps[-1].printed, kind="heading"))
             self.add(replace(block, text=text[name.end() :], label="", kind="text"))
             return
-        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
+        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text, block.indent)
         for step in steps:
             level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
-        unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
+        named = heading and steps[-1].style in RANKS
+        unit.parts.append(Block(text, "heading" if named else block.kind, "", block.level, block.indent, block.place))
 
     def begin(self, levels: set[int]) -> None:
         """Marks the first numbered heading; earlier headings apply to it only if later ones have the same level."""
@@ -106,7 +107,7 @@ class _Builder:
 
     def _is_cited(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
         """Whether a number such as "4.2 applies …" is a reference in a sentence, and not the next number."""
-        if block.label or steps[0].style != DOTTED or len(steps) > 1 or not text[:1].islower():
+        if block.label or len(steps) > 1 or steps[0].style != DOTTED or block.kind != "text" or not text[:1].islower():
             return False
         value = steps[0].value
         last = self._last.get((DOTTED, False)) or self._last.get((DOTTED, True))
@@ -125,20 +126,25 @@ class _Builder:
         step = steps[0]
         if block.label or len(steps) > 1 or (block.kind == "heading" and block.level in self.numbered):
             return False
-        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)", step.printed):
+        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
             return False
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not opens_list(step) and not any(
             unit.style == style and is_later(unit.value, value) for style, value in step.readings() for unit in known
         )
 
-    def _reads_as_heading(self, step: Step, text: str) -> bool:
-        """Whether a numbered text is the name of the text after it, and not a statement."""
-        if self.marks_headings and step.style not in RANKS:
+    def _reads_as_heading(self, step: Step, text: str, indent: float) -> bool:
+        """Whether a numbered text is the name of the text after it, and not a statement or in a list of a web page."""
+        is_listed = OUTERMOST < indent <= TOLERANCE and not text.isupper()
+        if (self.marks_headings or is_listed) and step.style not in RANKS:
             return False
-        if step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
-            return False
-        return 0 < len(text.split()) <= 15 and not text.endswith(NO_HEADING_ENDS) and not text[:1].islower()
+        is_item = step.style.startswith("(") or step.style in {"1)", "a)", "i)"}
+        return (
+            not is_item
+            and 0 < len(text.split()) <= 15
+            and not text.endswith(NO_HEADING_ENDS)
+            and not text[:1].islower()
+        )
 
     def _caption(self, block: Block) -> None:
         """Adds a heading without a number, which ends lists and rules and names the text after it."""
@@ -183,8 +189,7 @@ class _Builder:
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
             and not block.text.endswith(_NO_TITLE_ENDS)
-            and not block.text[:1].islower()
-            and not block.text.startswith("[")
+            and not (block.text[:1].islower() or block.text[:1] == "[")
         )
 
     def _entitle(self, block: Block) -> None:
@@ -215,21 +220,19 @@ class _Builder:
     def _is_ended(self, unit: Unit, block: Block) -> bool:
         """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
         if unit.style == GUIDANCE and not unit.is_heading:
-            return 0 < block.indent < unit.indent <= _TOLERANCE  # by the levels of a web page
+            return 0 < block.indent < unit.indent <= TOLERANCE  # by the levels of a web page
         listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
-        return listed and block.text.endswith(":") and _is_outside(block, unit)
+        return listed and (block.text.endswith(":") or unit.indent <= TOLERANCE) and is_outside(block, unit)
 
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
         if not unit.is_item:
-            return unit.is_rule and 0 < block.indent < unit.margin - _TOLERANCE
+            return unit.is_rule and 0 < block.indent < unit.margin - TOLERANCE
         if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
-            return _is_outside(block, unit)
+            return is_outside(block, unit)
         if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
             return True  # "HAS ADOPTED THIS REGULATION:"
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
-
-    # Numbers --------------------------------------------------------------------------------------------------------
 
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         chosen = step
@@ -262,11 +265,12 @@ class _Builder:
             return None
         for n in range(len(self._closed) - 1, len(self._stack) - 1, -1):
             unit = self._closed[n]
-            if unit.style == step.style and not unit.is_heading and follows(unit.value, step.value):
+            if unit.style == step.style and not unit.is_heading and is_later(unit.value, step.value):
                 held, depth = self._stack[-1].parts, len(self._stack)
                 self._stack = self._closed[:n]
-                while isinstance(held[-1], Unit) and held[-1].kind == "heading" and not held[-1].style:
-                    self._stack[-1].parts.append(held.pop())
+                above = self._stack[-1].parts
+                while held is not above and isinstance(one := held[-1], Unit) and one.kind == "heading":
+                    above.append(held.pop())
                 self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
                 return n - 1
         return None
@@ -323,14 +327,14 @@ class _Builder:
                     best, chosen, place = max((best, chosen, place), (3.5, read, n - 1), key=lambda found: found[0])
                 if unit.style != style:
                     continue
-                later = -1.0 if step.other else 0.5  # "(i)" after "(c)" is no ninth letter
+                apart = unit.is_heading and not is_heading and OUTERMOST < indent <= TOLERANCE
+                later = -1.0 if step.other or apart else 0.5  # "(i)" after "(c)" is no ninth letter
                 weight = 3.0 if follows(unit.value, value) else later if is_later(unit.value, value) else -3.0
-                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
+                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + aligned(unit.indent, indent)
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 anew = unit.is_heading and not is_heading and any(one.style in RANKS for one in self._stack[n + 1 :])
                 weight -= 2 * anew  # the texts of an article below this heading are numbered anew
-                if opens(value) and self._starts_again(n, indent, is_heading):
-                    weight = 2.5
+                weight = 2.5 if opens(value) and self._starts_again(n, indent, is_heading) else weight
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
@@ -349,12 +353,12 @@ class _Builder:
     def _below_last(self, value: Value, indent: float, *, may_be_announced: bool) -> float:
         """What a new list below the last unit weighs more or less, by the text before it and the indents."""
         top, begins = self._stack[-1], opens(value)
-        beside = _aligned(top.indent, indent)
+        beside = aligned(top.indent, indent)
         last = top.parts[-1] if top.parts else None
         announced = isinstance(last, Block) and last.text.endswith((":", "—", "–"))
         if begins and may_be_announced and announced and beside <= 0:
             return 2.5  # "(h) the following: (i) …", "(iii) either— (aa) …"
-        if 0 < indent < top.indent - _TOLERANCE:
+        if 0 < indent < top.indent - TOLERANCE:
             return -1.5
         return 1.5 if begins and indent > top.indent and beside < 0 else 0.0  # "(i)" further right than "(h)"
 
@@ -362,7 +366,7 @@ class _Builder:
         """Whether a heading without a number came since this unit, and the new number has the same indent."""
         unit = self._stack[n]
         since = any(depth > n for _, _, depth in self._captions)
-        return since and unit.is_heading == is_heading and _aligned(unit.indent, indent) > 0
+        return since and unit.is_heading == is_heading and aligned(unit.indent, indent) > 0
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
         """Whether a chapter of this number may follow this rule, whose own chapter has no heading."""
@@ -386,15 +390,3 @@ class _Builder:
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
-
-
-def _is_outside(block: Block, unit: Unit) -> bool:
-    """Whether a text is further left than the unit's."""
-    return 0 < block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
-
-
-def _aligned(before: float, after: float) -> float:
-    """1 if two indents are equal, -1 if not, 0 if one is unknown."""
-    if not before or not after or before == after == OUTERMOST:
-        return 0.0
-    return 1.0 if abs(before - after) <= (_TOLERANCE if max(before, after) > 10 else 0.1) else -1.0

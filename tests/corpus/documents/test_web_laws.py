@@ -249,3 +249,209 @@ def test_an_article_with_a_text_of_its_own_is_a_rule_and_numbers_restart_below_i
     assert found["4.Article 7.5."] == "It is sold."
     assert found["4.Annex A"] == "A form is green."
     assert found["5.3."] == "A rope is tarred."
+
+
+def test_a_bold_number_and_title_before_a_text_are_its_heading(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<p><b><span>  7.005\nLamps; oil.</span></b><span> (1) A keeper lights it if:</span></p><p>(a) it is dark;</p>"
+        "<p>(b) it rains.</p><p>(2) Oil is bought.</p><p><b>7.010</b> <b>Bells.</b> A bell is rung.</p>"
+        "<p><b>7.015 Oars and ropes.</b></p><p>1. An oar floats.</p><p><b>7.020 A keeper must row.</b> It is fun.</p>",
+    )
+    assert (found["7.005.(1).(b)"], found["7.005.(2)"]) == ("it rains.", "Oil is bought.")
+    assert (found["7.010"], found["7.015.1."]) == ("A bell is rung.", "An oar floats.")
+    assert found["7.020"].startswith("A keeper must row. It is")
+
+
+def test_numbers_inserted_with_a_point_and_with_a_latin_word(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<h2>Article 8 bis</h2><p>Bells ring.</p><h2>Article 9</h2><p>(1) A boat floats.</p><h3>Sails</h3><p>(1.1) It "
+        "sails.</p><h3>Names</h3><p>(3) A boat has a name.</p><p>(0.5) is half a mark.</p>",
+    )
+    assert found["Article 8 bis"] == "Bells ring."
+    assert found["Article 9.(1.1)"] == "It sails."
+    assert found["Article 9.(3)"].startswith("A boat has a name.\n(0.5) is half")
+
+
+def test_a_text_behind_a_list_is_no_part_of_its_last_item(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<h2>2.3 Ropes</h2><p>A rope is cut when all of the following hold:</p><ol><li><p>it is old;</p></li><li><p>it "
+        "is wet.</p></li></ol><p>Thus a dry rope is kept.</p>",
+    )
+    assert found["2.3.2."] == "it is wet."
+
+
+def test_each_term_of_a_list_of_notes_is_a_note(tmp_path):
+    notes = "".join(f"<dt><a href='#m{n}'>{n}</a></dt><dd><p>Note on {n} oars.</p></dd>" for n in (1, 2))
+    found = numbers(tmp_path, f"<h2>1 Oars</h2><p>Oars float.</p><dl class='footnote brackets'>{notes}</dl>")
+    assert (found["1.note 1"], found["1.note 2"]) == ("Note on 1 oars.", "Note on 2 oars.")
+
+
+def test_a_row_of_one_cell_is_a_heading_or_a_text_and_printed_once(tmp_path):
+    rows = "<tr><td colspan=2><h4>Keep the lamp</h4></td></tr><tr><td colspan=2>A lamp is kept lit at night.</td></tr>"
+    found = read(
+        tmp_path,
+        f"<h1>Lamps</h1><table>{rows}<tr><td>Reason:</td><td>Boats see it.</td></tr><tr><td colspan=2>By day</td></tr>"
+        "<tr><td>Weight:</td><td>Four pounds of brass.</td></tr></table>",
+    )
+    assert [(block.kind, block.text) for block in found.blocks[1:]] == [
+        ("heading", "Keep the lamp"),
+        ("text", "A lamp is kept lit at night."),
+        ("table", "Reason: | Boats see it.\nBy day\nWeight: | Four pounds of brass."),
+    ]
+
+
+def test_a_list_of_links_into_the_page_is_its_contents(tmp_path):
+    entries = "".join(f"<li><a href='#{name}'>{name.title()} and more</a></li>" for name in ("lamps", "bells", "oars"))
+    texts = "".join(f"<h3 id='{name}'>{name.title()}</h3><p>Of {name}.</p>" for name in ("lamps", "bells", "oars"))
+    found = read(tmp_path, f"<div class='all'><h2>In this book</h2><ol>{entries}</ol>{texts}</div>")
+    assert [block.text for block in found.blocks if block.kind == "heading"] == [
+        "In this book",
+        "Lamps",
+        "Bells",
+        "Oars",
+    ]
+    assert sum(block.kind == "text" for block in found.blocks) == 3
+
+
+def test_words_at_the_head_of_each_sheet_and_links_to_the_pages_beside_are_furniture(tmp_path):
+    sheets = "".join(
+        f"<div class='s'><p>{n}</p><p>Book of the lamps</p><p>{n}. A keeper has {n} oars.</p><p>{n} rows.</p></div>"
+        for n in range(7, 11)
+    )
+    found = read(tmp_path, sheets)
+    assert [block.text for block in found.blocks][:3] == [
+        "7. A keeper has 7 oars.",
+        "7 rows.",
+        "8. A keeper has 8 oars.",
+    ]
+    links = "<table><tr><th>Of bells</th></tr><tr><td><a href='1.html'>Back</a> 1. Of oars</td></tr></table>"
+    head = "<title>Of bells</title><link rel='prev' href='1.html' title='1. Of oars'>"
+    found = read(tmp_path, f"{links}<h1>Of bells</h1><p>A bell rings. See <a href='1.html'>oars</a>.</p>", head)
+    assert [block.text for block in found.blocks] == ["Of bells", "A bell rings. See oars."]
+
+
+def test_an_article_whose_title_no_mark_shows_is_titled(tmp_path):
+    found = passages(read(tmp_path, "<p>Article 13\nUse of bells</p><p>A bell is rung at night.</p>"))
+    assert [(one.text, one.section) for one in found] == [("A bell is rung at night.", "Article 13 Use of bells")]
+
+
+def test_numbers_in_elements_side_by_side_and_numbers_with_hyphens(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<p><i>7</i><i>(1)</i><i>A keeper must keep a lamp if—</i></p><p><i>(a)</i><i>it is dark.</i></p>"
+        "<p><i>(2)</i><i>Oil is bought.</i></p><p><b>Sec. 12-41-10. Bells.</b> (1) A bell is rung.</p><p>(2) It is.</p>"
+        "<p><b>12-41-0020<br>Oars</b></p><p>(1) An oar floats.</p><h3>§ 9.2 α-lamps at sea</h3><p>A lamp burns.</p>"
+        "<h3>12 LAW § 9.4 - Masts</h3><p>A mast is oiled.</p><p><b>26.</b><i>—(1) A sail is white.</i></p>",
+    )
+    assert (found["7.(1).(a)"], found["7.(2)"]) == ("it is dark.", "Oil is bought.")
+    assert (found["Sec. 12-41-10.(2)"], found["12-41-0020.(1)"]) == ("It is.", "An oar floats.")
+    assert (found["§ 9.2"], found["§ 9.4"], found["§ 9.4.26.(1)"]) == (
+        "A lamp burns.",
+        "A mast is oiled.",
+        "A sail is white.",
+    )
+
+
+def test_lines_of_parts_above_a_rule_number_it_and_a_list_of_a_page_has_no_headings(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<p><b>Book of lamps<br>Title 5. Lamps<br>Section 14 - Keeping</b></p><p>A. It counts:</p><dl><dt>1.</dt>"
+        "<dd>Seile aus Hanf und</dd><dt>2.</dt><dd>Glocken.</dd></dl><p>B. Oil is bought.</p>",
+    )
+    assert (found["Title 5.Section 14.A.1."], found["Title 5.Section 14.B."]) == (
+        "Seile aus Hanf und",
+        "Oil is bought.",
+    )
+
+
+def test_a_class_of_titles_may_end_with_an_abbreviation_and_notes_have_raised_marks(tmp_path):
+    names = ("35 Boats, oars etc.", "36 Lamps of keepers", "39A Bells on buoys", "40 Ropes")
+    body = "".join(
+        f"<p class='h5'>{name}</p><p class='t'>Text of {name[:3]} runs here<sup>1</sup>.</p>" for name in names
+    )
+    found = numbers(tmp_path, f"{body}<hr><p><sup>1</sup> See the Act.</p>")
+    assert list(found) == ["35", "36", "39A", "40", "40.note 1"]
+    below = passages(read(tmp_path, "<p><u>Later words</u></p><p>They follow.</p>"))
+    assert (below[1].section, below[1].text) == ("Later words", "They follow.")
+
+
+def test_brackets_around_what_a_rule_comes_from():
+    for source in ("(Added to the Book by 1991, 905; A 1999, 3181)", "[51:19:1865; B § 956] — (A 1969, 312, 591)."):
+        found = passages_of(build([Block("4.1 A lamp is lit."), Block(source)]), "d", "D", 128)
+        assert [one.text for one in found] == ["A lamp is lit.", source]
+    assert built(Block("4.1 A lamp is lit."), Block("(a) 5 lamps in 1999 (b) 6"))["4.1.(a)"].startswith("5 lamps")
+
+
+def test_a_list_that_opens_in_the_line_of_its_title_begins_there():
+    found = built(
+        Block("§ 9.5 Lamps.", "heading", level=1),
+        Block("(a) Keeping—(1) General. A keeper keeps a lamp."),
+        Block("(2) Oil. Oil is bought."),
+        Block("(b) Bells. (1) of the list is rung."),
+        Block("(c) Ropes are cut."),
+        Block("28A. Oars and boats. (1) An oar floats."),
+        Block("(2) A boat does."),
+    )
+    assert found["§ 9.5.28A.(2)"] == "A boat does."
+    assert (found["§ 9.5.(a).(1)"], found["§ 9.5.(a).(2)"]) == (
+        "General. A keeper keeps a lamp.",
+        "Oil. Oil is bought.",
+    )
+    assert found["§ 9.5.(b)"] == "Bells. (1) of the list is rung."
+
+
+def test_rules_of_four_digits_coded_articles_and_items_that_count_on(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<h1>2210. Lamps of keepers</h1><p>A lamp is lit.</p><h2>Article L612-1</h2><p>Le phare brille.</p>"
+        "<h2>Article L612-2</h2><p>La cloche sonne.</p><h2>Article R. 612-3</h2><p>Le mât tombe.</p>",
+    )
+    assert (found["2210."], found["Article L612-2"]) == ("A lamp is lit.", "La cloche sonne.")
+    assert found["Article R. 612-3"] == "Le mât tombe."
+    found = numbers(
+        tmp_path, "<h2>3. Oars</h2><h3>3.2 Wicks</h3><ol start=12><li>It is cut.</li><li>It is dry.</li></ol>"
+    )
+    assert found["3.2.13."] == "It is dry."
+
+
+def test_titles_of_a_class_with_rising_numbers_may_be_long_and_end_in_a_number(tmp_path):
+    names = (
+        "17 Lamps of keepers who have left the sea and of those who have not yet gone there",
+        "18A Of 17",
+        "20 Bells",
+    )
+    found = numbers(tmp_path, "".join(f"<p class='h'>{name}</p><p class='t'>(1) Text.</p>" for name in names))
+    assert {"17.(1)", "18A.(1)", "20.(1)"} <= {*found}
+
+
+def test_numbers_of_articles_in_brackets_in_bold_and_in_another_language(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<h4>Article (2)<br>Scope</h4><p>It applies to:</p><ol><li>Keepers.</li><li>Ferries.</li></ol>"
+        "<p><b>Article 3</b> (1) The light is lit.</p><p>(2) It burns.</p><p><b>Article 4-2</b> The bell is rung.</p>",
+    )
+    assert (found["Article (2).2."], found["Article 3.(2)"]) == ("Ferries.", "It burns.")
+    assert found["Article 4-2"] == "The bell is rung."
+    titles = ("1. Objeto.", "2. Aceite.", "3 bis. Mar.")
+    found = numbers(
+        tmp_path, "".join(f"<h5>Artículo {one}</h5><p>1. Esta ley.</p><p>2. Ese mar.</p>" for one in titles)
+    )
+    assert found["Artículo 3 bis.2."] == "Ese mar."
+
+
+def test_a_dash_after_a_title_labels_as_headings_and_colons_between_terms_and_meanings(tmp_path):
+    found = numbers(
+        tmp_path,
+        "<p><b>12. Keeping of lamps.</b>—(1) A keeper has one that—</p><h5><i>(a)</i></h5><div><p>burns; and</p></div>"
+        "<h5><i>(b)</i></h5><div><p>is lit.</p></div><p>(2) Oil is bought.</p>",
+    )
+    assert (found["12.(1).(b)"], found["12.(2)"]) == ("is lit.", "Oil is bought.")
+    meanings = ("A light that burns oil and is kept at sea.", "A cord of hemp that a keeper cuts once a year.")
+    rows = "".join(
+        f"<tr><td>{term}</td><td>:</td><td>{text}</td></tr>" for term, text in zip("LR", meanings, strict=True)
+    )
+    found = numbers(tmp_path, f"<h2>1. Terms</h2><table>{rows}</table>")
+    assert found["1.R"].endswith(meanings[1])
