@@ -63,7 +63,7 @@ class Weighed:
 
     sources: tuple[Source, ...]
     scores: tuple[tuple[float, ...], ...]  # one row per part
-    best: tuple[int, ...]  # one per part, all different if there are enough
+    best: tuple[int, ...]  # one per part, all different if there are enough, except for the sides of a comparison
     answerable: tuple[Answerability, ...]  # one per part
 
 
@@ -151,9 +151,9 @@ class DirectGenerator:
             ]
             of_part = self._read(question, part, len(parts), sources, of_part, evidence)
             scores.append(tuple(map(score, of_part)))
-            free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
-            best.append(max(free, key=lambda place: (scores[-1][place], -place)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
+            free = [place for place in range(len(sources)) if place not in best] or [top]
+            best.append(top if part.is_side else max(free, key=lambda place: (scores[-1][place], -place)))
             answerable.append(answerability(part, of_part[top], evidence, len(question.query.split())))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
