@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ragqa.corpus.reference_grammar import Mention, Named, mentions
-from ragqa.corpus.references import Resolver, resolver_of
+from ragqa.corpus.references import Resolver, document_with, names_of, plain_name, resolver_of
 from ragqa.english.reading import read
 from ragqa.types import Passage
 
 MOST = 12  # passages of one rule
+FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
 ENOUGH = 0.5  # weighted share of an instrument's words from which a document with them is meant; rare words weigh more
 
 
@@ -44,6 +46,27 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
+@lru_cache(64)
+def _called(name: str, passages: Sequence[Passage]) -> str:
+    """The document of this name or abbreviation; if its title lacks it, the one with the numbers that follow it."""
+    resolver = _resolver(passages)
+    if known := _aliases(passages).get(plain_name(name), ""):
+        return known
+    numbered = re.compile(rf"\b{re.escape(name)}\s+(?:Rules?\s+)?(\d+(?:\.\d+)+)")
+    numbers = {Named(unit) for one in passages for unit in numbered.findall(one.text)}
+    have: dict[str, list[bool]] = defaultdict(list)
+    for number in numbers if len(numbers) >= FEWEST else ():
+        places = resolver.anywhere("", number)
+        for document in resolver.documents:
+            have[document].append(document in places)
+    return document_with(have)[0]
+
+
+@lru_cache(4)
+def _aliases(passages: Sequence[Passage]) -> dict[str, str]:
+    return names_of(passages)[0]
+
+
 @lru_cache(4)
 def _resolver(passages: Sequence[Passage]) -> Resolver:
     """The cached resolver of an index's passages; making it takes a second for some tens of thousands."""
@@ -55,7 +78,8 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
     resolver, order = _resolver(passages), {name: place for place, name in enumerate(dict.fromkeys(ranked))}
     for mention in _mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
-        meant = _meant(read(mention.instrument or outside).content, resolver)
+        called = _called(mention.instrument, passages) if mention.instrument else ""
+        meant = {called: 1.0} if called else _meant(read(mention.instrument or outside).content, resolver)
         for named in mention.named:
             found = (resolver.anywhere(mention.kind, one) for one in _written(named))
             places = next(filter(None, found), {})

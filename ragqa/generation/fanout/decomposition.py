@@ -126,7 +126,8 @@ def _differing(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     if not match:
         return []
     one, other = match["one"].split(), match["other"].split()
-    shared = [*one, other[-1]] if len(one) < len(other) else one  # "retail and professional clients"
+    is_shared = len(one) < len(other) and other[0].casefold() not in {"a", "an", "the"}
+    shared = [*one, other[-1]] if is_shared else one  # "retail and professional clients"
     members = (" ".join(shared), match["other"])
     return _members(text, [(*match.span(n), member) for n, member in enumerate(members, start=1)], named=False)
 

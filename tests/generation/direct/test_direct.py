@@ -146,6 +146,16 @@ def test_every_part_of_a_question_is_answered_in_its_order():
     assert [one.text for one in answer.sentences[:2]] == [TITANIC[1], TITANIC[0]]
 
 
+def test_each_side_of_a_comparison_is_answered_by_a_sentence_of_its_own_or_both_by_one():
+    rivers = ranked("The Volga is 3,530 kilometres long.", "Ducks swim.", "The Danube is 2,850 kilometres long.")
+    question = "Which river is longer, the Volga or the Danube?"
+    _, answer, _ = asked(question, rivers, selector=FakeSelector(kilometres=6.0))
+    assert [one.text.split()[1] for one in answer.sentences] == ["Volga", "Danube"]
+    both = "The Volga is longer than the river Danube."
+    _, answer, _ = asked(question, ranked(both, "Ducks swim."), selector=FakeSelector(longer=6.0))
+    assert [one.text for one in answer.sentences] == [both]
+
+
 def test_a_part_without_evidence_is_named():
     question = "When was it that the Titanic sank, and how much does a ticket for the Eiffel Tower cost?"
     _, answer, _ = asked(question, ranked(" ".join(TITANIC)))
