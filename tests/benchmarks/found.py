@@ -54,7 +54,7 @@ def _asked(threads: bool) -> Iterator[tuple[str, str, Question, tuple[str, ...],
     for row in _rows("thread_questions.jsonl"):
         yield "pages", "follow-up", _follow_up(row), (row["passage"],), AMONG
     for row in (one for name in (FOLLOW_UPS, FURTHER_FOLLOW_UPS) for one in rows(name) if threads):
-        if row["part"] != "sealed":
+        if row["part"] != "sealed" and "documents" in row:
             gold = tuple(
                 one if ":" in one else f"{document['document_id']}:{one}"
                 for document in row["documents"]
@@ -79,7 +79,7 @@ def _ids(index: str, question: Question, most: int) -> list[str]:
     if index not in _PIPELINES:
         config = replace(Config.from_env(), index=index)
         _PIPELINES[index] = load_pipeline(config, Paths.from_env(), recording=False)
-    return [hit.passage.passage_id for hit in _PIPELINES[index].search(question.query).hits[:most]]
+    return [hit.passage.passage_id for hit in _PIPELINES[index].search(question.searched).hits[:most]]
 
 
 if __name__ == "__main__":

@@ -53,3 +53,11 @@ def test_where_no_document_is_named_the_first_of_the_ranking_is_meant():
 )
 def test_where_no_document_is_named_the_others_with_that_number_are_told(question, ids):
     assert [one.passage_id for one in same_number(question, CORPUS, ["2"])] == ids
+
+
+def test_an_abbreviation_means_the_document_that_has_the_numbers_named_with_it():
+    cited = "; ".join(f"GEN Rule {number}" for number in ("2.1.1", "2.1.2", "2.1.4"))
+    texts = {"1:2.1.1": f"See {cited}.", **{f"7:2.1.{n}": f"Rule {n}." for n in range(1, 6)}}
+    several = tuple(Passage(name, name[0], text, number=name[2:]) for name, text in texts.items())
+    assert [one.passage_id for one in asked_by_number("What does GEN 2.1.1 say?", several, ["1"])] == ["7:2.1.1"]
+    assert not asked_by_number("What does COBS 2.1.1 say?", several, ["1"])
