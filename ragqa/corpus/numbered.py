@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ragqa.corpus.reference_grammar import Mention, Named, mentions
-from ragqa.corpus.references import Resolver, document_with, names_of, plain_name, resolver_of
+from ragqa.corpus.references import Resolver, completed, document_with, names_of, plain_name, resolver_of
 from ragqa.english.reading import read
 from ragqa.types import Passage
 
 MOST = 12  # passages of one rule
 FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
+_BARE = re.compile(r"(?<![\w.])\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)+(?:\(\w{1,5}\))*(?![\w%]|\.\d)")
 ENOUGH = 0.5  # weighted share of an instrument's words from which a document with them is meant; rare words weigh more
 
 
@@ -23,8 +24,14 @@ def names_a_rule(question: str) -> bool:
 
 
 def _mentions(question: str) -> Sequence[Mention]:
-    """The references in the question, which may be only a number."""
-    return mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
+    """The references in the question, which may be only a number, or a number that only a document's name explains."""
+    found = mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
+    holders = {(kind, named) for mention in found for kind, named in mention.within}
+    return [completed(one) for one in found if (one.kind, one.named[0]) not in holders] or [
+        Mention(*number.span(), "", one.named, opens=True)
+        for number in _BARE.finditer(question)
+        for one in mentions(f"rule {number[0]}")
+    ]
 
 
 def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
@@ -79,7 +86,10 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
     for mention in _mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
         called = _called(mention.instrument, passages) if mention.instrument else ""
-        meant = {called: 1.0} if called else _meant(read(mention.instrument or outside).content, resolver)
+        words = read(mention.instrument or outside).content
+        if mention.opens and not (mention.kind or mention.before):  # only words of titles can explain the number
+            words &= frozenset().union(*_names(resolver.passages).values())
+        meant = {called: 1.0} if called else _meant(words, resolver)
         for named in mention.named:
             found = (resolver.anywhere(mention.kind, one) for one in _written(named))
             places = next(filter(None, found), {})

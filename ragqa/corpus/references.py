@@ -37,7 +37,7 @@ _AT_HOME: Final = 0.5  # share of a kind's references with a number in their own
 _Place = tuple[int, int, str]
 
 
-def _completed(mention: Mention) -> Mention:
+def completed(mention: Mention) -> Mention:
     """The mention with its items in full: "point (a) of paragraph 2 of Article 58" as Article 58(2)(a)."""
     while mention.within and mention.kind in {*BELOW, "section"}:
         (kind, holder), *outer = mention.within
@@ -68,7 +68,7 @@ class Resolver:
     def resolve(self, position: int, mention: Mention) -> Iterator[Reference]:
         """The reference of each number in the mention; none for a number alone that names nothing in this corpus."""
         passage = self.passages[position]
-        whole = _completed(mention)
+        whole = completed(mention)
         if whole.kind in RANKS and "." in whole.named[0].unit:  # "Chapters 2, 3.1 and 3.2"
             whole = replace(whole, kind="")
         for place, named in enumerate(whole.named):
