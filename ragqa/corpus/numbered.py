@@ -91,8 +91,9 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
             words &= frozenset().union(*_names(resolver.passages).values())
         meant = {called: 1.0} if called else _meant(words, resolver)
         for named in mention.named:
-            found = (resolver.anywhere(mention.kind, one) for one in _written(named))
-            places = next(filter(None, found), {})
+            found = [resolver.anywhere(mention.kind, one) for one in _written(named)]
+            of_meant = (places for places in found if any(meant.get(name, 0.0) >= ENOUGH for name in places))
+            places = next(of_meant, next(filter(None, found), {}))
             best = sorted(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
             is_named = any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
             if best and (is_named or not (mention.instrument or (mention.opens and not mention.kind))):

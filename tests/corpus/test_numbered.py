@@ -66,3 +66,10 @@ def test_an_abbreviation_means_the_document_that_has_the_numbers_named_with_it()
     several = tuple(Passage(name, name[0], text, number=name[2:]) for name, text in texts.items())
     assert [one.passage_id for one in asked_by_number("What does GEN 2.1.1 say?", several, ["1"])] == ["7:2.1.1"]
     assert not asked_by_number("What does COBS 2.1.1 say?", several, ["1"])
+
+
+def test_a_number_is_read_as_the_document_meant_writes_it():
+    several = (passage("1", "3.7", "Market Rules"), passage("2", "Article 3.(7)", "Coverage Rules"))
+    for title, name in (("Market", "1:3.7"), ("Coverage", "2:Article 3.(7)")):
+        found = asked_by_number(f"What does point (7) of Article 3 of the {title} Rules say?", several)
+        assert [one.passage_id for one in found] == [name]
