@@ -95,7 +95,7 @@ class Pipeline:
         asked = asked_day(question.text)
         if asked is None:
             return self, question
-        rankings = rank(self.retrievers, question.query, self.config.retrieval.top_k)
+        rankings = rank(self.retrievers, question.searched, self.config.retrieval.top_k)
         filtering = as_asked(self.config.filtering, asked, rankings)
         if filtering is self.config.filtering:
             return self, question
@@ -120,7 +120,7 @@ class Pipeline:
 
     def _stages(self, question: Question, generator: Generator | SearchingGenerator | None) -> Iterator[Event]:
         config = self.config
-        rankings = rank(self.retrievers, question.query, config.retrieval.top_k)
+        rankings = rank(self.retrievers, question.searched, config.retrieval.top_k)
         yield Retrieved(rankings, self.models.encoder.info.name)
         ranking = self._led_by_number(question.query, fuse(rankings, config.fusion))
         yield Fused(ranking)

@@ -48,7 +48,7 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
     If the model fails or its reply is not a question, the result is that of the rules, and its note says so.
     """
     asked = without_controls(asked)
-    by_rules = _by_rules(asked, thread)
+    by_rules = replace(_by_rules(asked, thread), thread=thread[-1].gist if thread else "")
     if config is None or not thread or not needs_language_model(config.generator):
         return by_rules
     from ragqa.conversation.model import rewritten_by_model

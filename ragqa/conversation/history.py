@@ -22,6 +22,11 @@ class Turn:
     question: str
     answer: str = ""
 
+    @property
+    def gist(self) -> str:
+        """The question and the first sentence of its answer, a line each."""
+        return f"{self.question}\n{_first_sentence(self.answer)}".strip()
+
 
 @dataclass(frozen=True)
 class Before:

@@ -16,7 +16,9 @@ from ragqa.types import Passage
 LOOKED_AT: Final = 400  # passages
 _DOCUMENTS: Final = 6  # documents that are read for the sample
 _SENTENCE: Final = 60  # characters: shorter passages are mostly headings, which do not show the language
-_NUMBERED: Final = 0.5  # share of passages with a rule number from which a corpus gets the analyser of regulation
+_NUMBERED: Final = (
+    0.5  # share of passages with a rule number from which a corpus gets the analyser of rules below headings
+)
 
 T = TypeVar("T")
 
@@ -30,7 +32,8 @@ def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
         return language, "characters", f"The text is not in English ({language}): character n-grams are its tokens."
     share = sum(is_rule_number(one.number) for one in texts) / max(1, len(texts))
     if share >= _NUMBERED:
-        return language, "regulation", f"{share:.0%} of the passages have a rule number, and rule numbers are tokens."
+        reason = f"{share:.0%} of the passages have a rule number: numbers and the headings above are tokens."
+        return language, "headed", reason
     return language, "english", f"English; {share:.0%} of the passages have a rule number."
 
 

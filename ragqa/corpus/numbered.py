@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ragqa.corpus.reference_grammar import Mention, Named, mentions
-from ragqa.corpus.references import Resolver, resolver_of
+from ragqa.corpus.references import Resolver, completed, document_with, names_of, plain_name, resolver_of
 from ragqa.english.reading import read
 from ragqa.types import Passage
 
 MOST = 12  # passages of one rule
+FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
+_BARE = re.compile(r"(?<![\w.])\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)+(?:\(\w{1,5}\))*(?![\w%]|\.\d)")
 ENOUGH = 0.5  # weighted share of an instrument's words from which a document with them is meant; rare words weigh more
 
 
@@ -21,8 +24,14 @@ def names_a_rule(question: str) -> bool:
 
 
 def _mentions(question: str) -> Sequence[Mention]:
-    """The references in the question, which may be only a number."""
-    return mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
+    """The references in the question, which may be only a number, or a number that only a document's name explains."""
+    found = mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
+    holders = {(kind, named) for mention in found for kind, named in mention.within}
+    return [completed(one) for one in found if (one.kind, one.named[0]) not in holders] or [
+        Mention(*number.span(), "", one.named, opens=True)
+        for number in _BARE.finditer(question)
+        for one in mentions(f"rule {number[0]}")
+    ]
 
 
 def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
@@ -44,6 +53,27 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
+@lru_cache(64)
+def _called(name: str, passages: Sequence[Passage]) -> str:
+    """The document of this name or abbreviation; if its title lacks it, the one with the numbers that follow it."""
+    resolver = _resolver(passages)
+    if known := _aliases(passages).get(plain_name(name), ""):
+        return known
+    numbered = re.compile(rf"\b{re.escape(name)}\s+(?:Rules?\s+)?(\d+(?:\.\d+)+)")
+    numbers = {Named(unit) for one in passages for unit in numbered.findall(one.text)}
+    have: dict[str, list[bool]] = defaultdict(list)
+    for number in numbers if len(numbers) >= FEWEST else ():
+        places = resolver.anywhere("", number)
+        for document in resolver.documents:
+            have[document].append(document in places)
+    return document_with(have)[0]
+
+
+@lru_cache(4)
+def _aliases(passages: Sequence[Passage]) -> dict[str, str]:
+    return names_of(passages)[0]
+
+
 @lru_cache(4)
 def _resolver(passages: Sequence[Passage]) -> Resolver:
     """The cached resolver of an index's passages; making it takes a second for some tens of thousands."""
@@ -55,10 +85,15 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
     resolver, order = _resolver(passages), {name: place for place, name in enumerate(dict.fromkeys(ranked))}
     for mention in _mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
-        meant = _meant(read(mention.instrument or outside).content, resolver)
+        called = _called(mention.instrument, passages) if mention.instrument else ""
+        words = read(mention.instrument or outside).content
+        if mention.opens and not (mention.kind or mention.before):  # only words of titles can explain the number
+            words &= frozenset().union(*_names(resolver.passages).values())
+        meant = {called: 1.0} if called else _meant(words, resolver)
         for named in mention.named:
-            found = (resolver.anywhere(mention.kind, one) for one in _written(named))
-            places = next(filter(None, found), {})
+            found = [resolver.anywhere(mention.kind, one) for one in _written(named)]
+            of_meant = (places for places in found if any(meant.get(name, 0.0) >= ENOUGH for name in places))
+            places = next(of_meant, next(filter(None, found), {}))
             best = sorted(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
             is_named = any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
             if best and (is_named or not (mention.instrument or (mention.opens and not mention.kind))):

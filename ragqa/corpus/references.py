@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -37,7 +37,7 @@ _AT_HOME: Final = 0.5  # share of a kind's references with a number in their own
 _Place = tuple[int, int, str]
 
 
-def _completed(mention: Mention) -> Mention:
+def completed(mention: Mention) -> Mention:
     """The mention with its items in full: "point (a) of paragraph 2 of Article 58" as Article 58(2)(a)."""
     while mention.within and mention.kind in {*BELOW, "section"}:
         (kind, holder), *outer = mention.within
@@ -68,7 +68,7 @@ class Resolver:
     def resolve(self, position: int, mention: Mention) -> Iterator[Reference]:
         """The reference of each number in the mention; none for a number alone that names nothing in this corpus."""
         passage = self.passages[position]
-        whole = _completed(mention)
+        whole = completed(mention)
         if whole.kind in RANKS and "." in whole.named[0].unit:  # "Chapters 2, 3.1 and 3.2"
             whole = replace(whole, kind="")
         for place, named in enumerate(whole.named):
@@ -86,17 +86,17 @@ class Resolver:
 
     def _called(self, name: str, *, before: bool = False) -> str:
         """The document of this name, or of its part that does not belong to the sentence; empty if there is none."""
-        plain = _plain(name)
+        plain = plain_name(name)
         if plain in self.aliases or not plain:
             return self.aliases.get(plain, "")
         if code := _CODE.search(name):
-            return self.aliases.get(_plain(code[0]), "")
+            return self.aliases.get(plain_name(code[0]), "")
         words = name.split()
         for place in range(1, len(words)):
             if before and (words[place - 1].islower() or _is_generic(words[place - 1])):
-                known = self.aliases.get(_plain(" ".join(words[place:])))
+                known = self.aliases.get(plain_name(" ".join(words[place:])))
             elif not before and (words[place].islower() or _is_generic(words[place])):
-                known = self.aliases.get(_plain(" ".join(words[:place])))
+                known = self.aliases.get(plain_name(" ".join(words[:place])))
             else:
                 continue
             if known:
@@ -220,7 +220,7 @@ def _learn(made: Resolver, found: dict[int, tuple[Mention, ...]]) -> None:
         for mention in several:
             if mention.before and not (mention.kind or mention.opens):
                 made.names.add(mention.before)
-            name = _plain(mention.instrument or ("" if mention.kind or mention.opens else mention.before))
+            name = plain_name(mention.instrument or ("" if mention.kind or mention.opens else mention.before))
             for one in mention.named:
                 if name and one.unit:
                     named[name].add((mention.kind, one))
@@ -236,7 +236,7 @@ def _learn(made: Resolver, found: dict[int, tuple[Mention, ...]]) -> None:
 
 def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
     """Assigns each name to its document, the surest first; a document gets at most one inferred name of one word."""
-    made.aliases, parts = _titles(made.passages)
+    made.aliases, parts = names_of(made.passages)
     for name, document in parts.items():  # a part of a title is a name if the document has the numbers named with it
         have = [
             made._in(document, kind or ("" if "." in one.unit else "chapter"), one) is not None
@@ -258,7 +258,7 @@ def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
     }
     while left:
         taken = {document for name, document in made.aliases.items() if " " not in name}
-        found = {name: _document_of(have, taken if " " not in name else set()) for name, have in left.items()}
+        found = {name: document_with(have, taken if " " not in name else set()) for name, have in left.items()}
         surest = max(found, key=lambda name: found[name][1])
         if not found[surest][0]:
             return
@@ -266,7 +266,7 @@ def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
         del left[surest]
 
 
-def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[str, float]:
+def document_with(have: Mapping[str, list[bool]], taken: Collection[str] = ()) -> tuple[str, float]:
     """The document that has the numbers, and how sure this is; empty and 0 if no document is clear."""
     free = {document: hits for document, hits in have.items() if document not in taken and any(hits)}
     shared = [sum(column) for column in zip(*free.values(), strict=True)]
@@ -278,7 +278,7 @@ def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[s
     return (ranked[0], margin * len(shared)) if margin >= _CLEAR else ("", 0.0)
 
 
-def _titles(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]]:
+def names_of(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]]:
     """The documents by name, and by the parts of titles that only one document has."""
     whole: dict[str, str] = {}
     short: dict[str, set[str]] = defaultdict(set)
@@ -288,10 +288,10 @@ def _titles(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]
         title, document = passage.title, passage.document_id
         if before != (title, document):
             before = title, document
-            whole.setdefault(_plain(title), document)
-            whole.setdefault(_plain(document), document)
+            whole.setdefault(plain_name(title), document)
+            whole.setdefault(plain_name(document), document)
             for name in (*re.findall(r"\(([A-Z]{2,8})\)", title), *_CODE.findall(title)):
-                short[_plain(name)].add(document)
+                short[plain_name(name)].add(document)
             bare = re.sub(r"\s*\([^()]*\)$", "", title)
             for name in (
                 bare,
@@ -299,12 +299,12 @@ def _titles(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]
                 *_PARTED.split(bare),
                 *_PARTED.split(document.rpartition("/")[2]),
             ):
-                parts[_plain(name)].add(document)
+                parts[plain_name(name)].add(document)
         if _STATUTE.fullmatch(passage.number.strip()):
             words = passage.number.split()
             acronym = "".join(word[0] for word in words[:-1] if word not in {"AND", "OF", "THE", "FOR", "&"})
             for name in (passage.number, " ".join(words[:-1]), acronym):
-                whole.setdefault(_plain(name), document)
+                whole.setdefault(plain_name(name), document)
     whole |= {name: documents.pop() for name, documents in short.items() if len(documents) == 1}
     return (
         {name: document for name, document in whole.items() if len(name) > 2 and not name.isdigit()},
@@ -316,10 +316,11 @@ def _titles(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]
     )
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """The name in small letters without marks."""
     return re.sub(r"\W+", " ", name).strip().casefold()
 
 
 def _is_generic(name: str) -> bool:
     """Whether the name is not that of an instrument: "of the Rulebook", "of Schedule 1"."""
-    return _plain(name) in _GENERIC or _INSIDE.match(name) is not None
+    return plain_name(name) in _GENERIC or _INSIDE.match(name) is not None

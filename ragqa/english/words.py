@@ -77,6 +77,8 @@ ANALYSERS: dict[str, Analyser] = {
     "english": Analyser(fields=("title", "section", "text")),
     # ObliQA dev, BM25 alone: R@10 .772 -> .780, MAP@10 .615 -> .636; fused with MiniLM: .796 -> .804, .645 -> .667.
     "regulation": Analyser(dotted_numbers=True, bigrams=True, hides_headings=True),
+    # For documents cut at numbers: only the fields above an item have the sentence that it completes, and the act.
+    "headed": Analyser(dotted_numbers=True, bigrams=True, hides_headings=True, fields=("title", "section", "text")),
     # For languages without a Snowball stemmer, such as Slovenian.
     "characters": Analyser(
         language="", stop_words=False, character_ngrams=4, folds_accents=True, fields=("title", "section", "text")

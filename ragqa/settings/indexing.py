@@ -21,7 +21,7 @@ class IndexingConfig:
     bm25_b: float = setting(0.75, "BM25 b", 0.0, 1.0)  # length normalisation; the usual value
     encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves, or "none": no vectors
     precision: Precision = setting("auto", "precision", choices=PRECISIONS)  # of vectors; auto: the faster one, timed
-    analyser: str = ""  # one of `ragqa.english.words.ANALYSERS`; empty: regulation for rulebooks, english for text
+    analyser: str = ""  # one of `ragqa.english.words.ANALYSERS`; empty: chosen by the format or the passages
     context_passages: int = setting(3, "context", 0, 20)  # on each side of a passage; 0: no context ranking
     rankings: tuple[str, ...] = ()  # further ones: document, splade:MODEL, late:MODEL, dense:ENCODER (several)
     vectors: str = "Flat"  # a kind of FAISS index, see `ragqa.retrieval.dense`; Flat is exact, quick up to 200,000

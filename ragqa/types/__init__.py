@@ -87,6 +87,7 @@ class FollowUp:
     ``asked`` is the question as typed. ``rewritten`` is the proposed question that stands alone, ``by`` rules or a
     language model. ``Question.text`` is the question that was asked in the end. ``note`` tells the reader about the
     rewriting. ``context`` is the previous question, if this one could not be made to stand alone and is read with it.
+    ``thread`` is the previous question with the beginning of its answer, which passages are retrieved for as well.
     """
 
     record_id: str
@@ -95,6 +96,7 @@ class FollowUp:
     by: str = "rules"
     note: str = ""
     context: str = ""
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,18 @@ class Question:
 
     @property
     def query(self) -> str:
-        """The text that passages are retrieved for: the question, the text to check, or both.
+        """The text that is answered: the question, the text to check, or both.
 
         A follow-up that does not stand alone is preceded by the previous question.
         """
         return "\n".join(part for part in (self.context, self.text, self.given) if part)
+
+    @property
+    def searched(self) -> str:
+        """The text that retrieval reads: of a follow-up the thread, and the question twice, as it has fewer words."""
+        found = self.follow_up
+        is_own = found is not None and self.text not in {found.asked, found.rewritten}
+        return self.query if not found or not found.thread or is_own else f"{found.thread}\n{self.text}\n{self.text}"
 
     @property
     def context(self) -> str:

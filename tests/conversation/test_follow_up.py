@@ -34,7 +34,11 @@ def asked(store, question):
 def test_records_keep_the_thread_and_how_the_question_was_asked(store):
     first = asked(store, Question("Must a firm act at once?"))
     found = follow_up("And what if it does not?", first, store)
-    assert found == FollowUp(first, "And what if it does not?", "What happens if a firm does not act at once?")
+    thread = "Must a firm act at once?\nA firm must act at once"
+    rewritten = "What happens if a firm does not act at once?"
+    assert found == FollowUp(first, "And what if it does not?", rewritten, thread=thread)
+    assert Question(rewritten, follow_up=found).searched == f"{thread}\n{rewritten}\n{rewritten}"
+    assert Question("What is gold?", follow_up=found).searched == "What is gold?"  # the reader wrote another question
     second = asked(store, Question("What happens if a firm does not act?", follow_up=found))  # changed by hand
     record = store.load(second)
     assert record.question == Question("What happens if a firm does not act?", follow_up=found)

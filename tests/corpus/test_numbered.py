@@ -28,9 +28,14 @@ CORPUS = tuple(
         ("What does rule 3.1.1 of the Client Assets Rules say?", ("1:3.1.1", "1:3.1.1.(2)")),
         ("market rules 3.1.2", ("2:3.1.2",)),
         ("Market 3.1.2", ("2:3.1.2",)),
+        ("Market Rules, 3.1.2: what must we keep to ourselves?", ("2:3.1.2",)),
+        ("What does 3.1.2 of the Client Assets Rules say about clients?", ("1:3.1.2",)),
+        ("What does 3.1.2 say?", ()),
         ("4.1.1", ("2:4.1.1",)),
         ("What does Rule 4.1.1 require?", ("2:4.1.1",)),
         ("What does Article 6(1)(a) of the GDPR say?", ("eu-gdpr-act:CHAPTER II.Article 6.1.",)),
+        ("What does point (2) of Article 71 of the GDPR say?", ("eu-gdpr-act:CHAPTER VII.Section 3.Article 71.2.",)),
+        ("GDPR, Chapter VII, Article 71(2)", ("eu-gdpr-act:CHAPTER VII.Section 3.Article 71.2.",)),
         ("What is Article 71(2) of the GDPR?", ("eu-gdpr-act:CHAPTER VII.Section 3.Article 71.2.",)),
         ("What does rule 3.1.1 of the Outsourcing Rules say?", ()),
         ("What does rule 9.9.9 say?", ()),
@@ -53,3 +58,18 @@ def test_where_no_document_is_named_the_first_of_the_ranking_is_meant():
 )
 def test_where_no_document_is_named_the_others_with_that_number_are_told(question, ids):
     assert [one.passage_id for one in same_number(question, CORPUS, ["2"])] == ids
+
+
+def test_an_abbreviation_means_the_document_that_has_the_numbers_named_with_it():
+    cited = "; ".join(f"GEN Rule {number}" for number in ("2.1.1", "2.1.2", "2.1.4"))
+    texts = {"1:2.1.1": f"See {cited}.", **{f"7:2.1.{n}": f"Rule {n}." for n in range(1, 6)}}
+    several = tuple(Passage(name, name[0], text, number=name[2:]) for name, text in texts.items())
+    assert [one.passage_id for one in asked_by_number("What does GEN 2.1.1 say?", several, ["1"])] == ["7:2.1.1"]
+    assert not asked_by_number("What does COBS 2.1.1 say?", several, ["1"])
+
+
+def test_a_number_is_read_as_the_document_meant_writes_it():
+    several = (passage("1", "3.7", "Market Rules"), passage("2", "Article 3.(7)", "Coverage Rules"))
+    for title, name in (("Market", "1:3.7"), ("Coverage", "2:Article 3.(7)")):
+        found = asked_by_number(f"What does point (7) of Article 3 of the {title} Rules say?", several)
+        assert [one.passage_id for one in found] == [name]

@@ -123,7 +123,7 @@ def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_pat
     }
     catalogue = collection.read()
     assert catalogue.is_current
-    assert catalogue.analyser == "regulation"
+    assert catalogue.analyser == "headed"
     assert "What must the Harbour Office do?" in catalogue.questions or catalogue.questions
     assert [one.version for one in catalogue.documents] == [2, 1]
     assert sorted(path.name for path in (collection.folder / "old").iterdir()) == [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ragqa.english.words import ANALYSERS, Analyser, analyser_named
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.retrieval import retrievers_for
-from ragqa.retrieval.analysis import analysed_text, indexed_text, tokenise
+from ragqa.retrieval.analysis import analysed_text, context_analyser, indexed_text, tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.ranking import Rankable, best_positions
 from ragqa.settings.config import RetrievalConfig
@@ -141,6 +141,12 @@ class TestTokenise:
         assert str(ANALYSERS["regulation"]) == "regulation: dotted_numbers, bigrams, hides_headings"
         with pytest.raises(ConfigError, match="got 'klingon'"):
             analyser_named("klingon")
+
+    def test_headed_rules_are_read_with_what_stands_above_them_and_their_neighbours_without_it(self):
+        item = passage("d:1", "its issue size is at least 220 million;", title="Liquidity", section="2A › bonds which:")
+        assert analysed_text(item, ANALYSERS["headed"]) == f"Liquidity. 2A › bonds which:. {item.text}"
+        assert analysed_text(item, context_analyser(ANALYSERS["headed"])) == item.text
+        assert context_analyser(ANALYSERS["english"]).fields == ANALYSERS["english"].fields
 
     def test_indexed_text_leaves_out_what_is_empty(self):
         chunk = passage("a:1", "It is deep.", title="Lake Baikal", section="Size")

@@ -11,6 +11,7 @@ from typing import Final
 
 from ragqa.english.reading import Reading, read
 from ragqa.english.words import STOP_WORDS, stem, words_of
+from ragqa.generation.fanout.decomposition import sides_of
 
 
 class Asked(StrEnum):
@@ -100,7 +101,7 @@ class Part:
     """A part of a question that needs an answer of its own.
 
     ``content`` are the stems of its subject words; ``borrowed`` are those of earlier parts, which a pronoun may refer
-    to.
+    to. ``is_side`` is true of each of the things that a question compares: one sentence may answer for all of them.
     """
 
     text: str
@@ -109,6 +110,7 @@ class Part:
     borrowed: frozenset[str]
     dimensions: frozenset[str]
     counted: frozenset[str]  # stems of the words after "how many"
+    is_side: bool = False
 
     @property
     def is_strict(self) -> bool:
@@ -173,25 +175,33 @@ def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
 
 
 def parts_of(question: str) -> tuple[Part, ...]:
-    """The question's parts in order, at least one; each further part has its own question word."""
+    """The question's parts in order, at least one.
+
+    Each further part has its own question word, or is about another of the things that the question compares.
+    """
     found: list[Part] = []
     before: frozenset[str] = frozenset()
     for text in _taken_apart(question):
-        content = read(text).content - _EMPTY
-        counted = _COUNTED.search(text)
-        dimensions = (sizes for words, sizes in _DIMENSIONS if re.search(words, text, re.IGNORECASE))
-        found.append(
-            Part(
-                text,
-                _kind(text),
-                content or before or frozenset(word.stem for word in words_of(text)),
-                before - content if content else frozenset(),
-                next(dimensions, frozenset()),
-                _first_run(counted["words"]) if counted else frozenset(),
-            )
-        )
-        before |= content
+        sides = [one.text for one in sides_of(text)]
+        new = [_part(side, before, is_side=bool(sides)) for side in sides or [text]]
+        before = before.union(*(read(part.text).content - _EMPTY for part in new))
+        found += new
     return tuple(found)
+
+
+def _part(text: str, before: frozenset[str], *, is_side: bool) -> Part:
+    content = read(text).content - _EMPTY
+    counted = _COUNTED.search(text)
+    dimensions = (sizes for words, sizes in _DIMENSIONS if re.search(words, text, re.IGNORECASE))
+    return Part(
+        text,
+        _kind(text),
+        content or before or frozenset(word.stem for word in words_of(text)),
+        before - content if content else frozenset(),
+        next(dimensions, frozenset()),
+        _first_run(counted["words"]) if counted else frozenset(),
+        is_side,
+    )
 
 
 def _taken_apart(question: str) -> Iterator[str]:

@@ -41,9 +41,10 @@ from ragqa.types.events.pipeline import Selected
 READ: Final = 16  # sentences of a question that the selector reads
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of these sentences together
-# How far the score of evidence may be below the lowest score of the sentences that answer: for other passages, for the
-# same passages, and for the next sentence in the passage if it limits the answer.
-NEAR, BESIDE, LIMITING = 1.0, 2.0, 6.0
+# How far the score of evidence may be below the lowest score of the sentences that answer: for other passages, likewise
+# if no part is `SURE` of its answer, for the same passages, and for the next sentence if it limits or completes it.
+NEAR, UNSURE, BESIDE, LIMITING = 1.0, 2.5, 2.0, 6.0
+SURE: Final = 0.8  # answerability
 NEWS: Final = 4.0  # added to the score of evidence, times the share of the question's words that only it has
 NEAREST: Final = 3  # passages that a refusal names
 MOST_CHOICES: Final = 4  # narrower questions offered for a vague one
@@ -63,7 +64,7 @@ class Weighed:
 
     sources: tuple[Source, ...]
     scores: tuple[tuple[float, ...], ...]  # one row per part
-    best: tuple[int, ...]  # one per part, all different if there are enough
+    best: tuple[int, ...]  # one per part, all different if there are enough, except for the sides of a comparison
     answerable: tuple[Answerability, ...]  # one per part
 
 
@@ -151,9 +152,9 @@ class DirectGenerator:
             ]
             of_part = self._read(question, part, len(parts), sources, of_part, evidence)
             scores.append(tuple(map(score, of_part)))
-            free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
-            best.append(max(free, key=lambda place: (scores[-1][place], -place)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
+            free = [place for place in range(len(sources)) if place not in best] or [top]
+            best.append(top if part.is_side else max(free, key=lambda place: (scores[-1][place], -place)))
             answerable.append(answerability(part, of_part[top], evidence, len(question.query.split())))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
@@ -211,8 +212,13 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     total = sum(weights.values()) or 1.0
     highest = [max(column) for column in zip(*weighed.scores, strict=True)]
     lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
-    limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
-    floors = [lowest - _margin(source, own, limited) for source in weighed.sources]
+    following = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
+    other = NEAR if any(one.value >= SURE for one in weighed.answerable) else UNSURE
+    margins = [max(BESIDE, other) if source.rank in own else other for source in weighed.sources]
+    for place, source in enumerate(weighed.sources):
+        if (source.rank, source.position) in following and (_LIMITS.search(source.text) or _points_back(source)):
+            margins[place] = LIMITING
+    floors = [lowest - margin for margin in margins]
     if evidence.n_named:  # any sentence of a rule asked for by its number is evidence
         floors = [-math.inf] * len(floors)
     chosen = _pointed_to(weighed, leads)[:most]
@@ -237,15 +243,12 @@ def _pointed_to(weighed: Weighed, leads: Sequence[int]) -> list[int]:
     """The positions of the sentences before leads that begin with a backward reference: "It may be outsourced"."""
     place_of = {(source.rank, source.position): place for place, source in enumerate(weighed.sources)}
     pointing = (weighed.sources[place] for place in leads)
-    before = [(one.rank, one.position - 1) for one in pointing if one.text.split()[0].casefold() in POINTING_BACK]
+    before = [(one.rank, one.position - 1) for one in pointing if _points_back(one)]
     return [place_of[one] for one in dict.fromkeys(before) if one in place_of and place_of[one] not in leads]
 
 
-def _margin(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
-    """The margin of a sentence; ``own`` are the passages of the leads, ``limited`` the places right after them."""
-    if (source.rank, source.position) in limited and _LIMITS.search(source.text):
-        return LIMITING
-    return BESIDE if source.rank in own else NEAR
+def _points_back(source: Source) -> bool:
+    return source.text.split()[0].casefold() in POINTING_BACK
 
 
 def _with_their_passages(

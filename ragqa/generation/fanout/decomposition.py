@@ -1,13 +1,14 @@
 """Splits a question into sub-questions by rules for English, without a model. Pure.
 
-The rules are tried in this order, and the first that applies wins: several questions in one, a comparison or list of
-names, a list of things, one preposition repeated ("for X and for Y"), and a second clause ("..., and in which year?").
+The rules are tried in this order, and the first that applies wins: several questions in one, a difference between two
+things, a comparison or list of names, a list of things, one preposition repeated ("for X and for Y"), and a second
+clause ("..., and in which year?").
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragqa.generation.fanout.names import FUNCTION_WORDS, groups_of, names_in
@@ -46,7 +47,17 @@ _LISTS = re.compile(
     r"\b(?:for|of|on|about|between|to|in))\s*$",
     re.IGNORECASE,
 )
+_DIFFERENCE = re.compile(  # "the difference between A and B", "How do A and B differ?"
+    r"(?:\bbetween\s+|\bhow (?:do|are)\s+)(?P<one>[^,:;?]{2,80}?)\s+and\s+(?P<other>[^,:;?]{2,80}?)"
+    r"(?=\s+(?:differ|compare)|\s*\??$)",
+    re.IGNORECASE,
+)
+_DIFFERS_FROM = re.compile(
+    r"\bhow (?:do|does|is|are) (?P<one>[^,:;?]{2,80}?) differ(?:ent)? from (?P<other>[^,:;?]+)", re.IGNORECASE
+)
+_ASKS_DIFFERENCE = re.compile(r"\b(?:differ\w*|distin\w+|compare\w*)\b", re.IGNORECASE)
 _ONLY_TWO = re.compile(r"[,:]\s+(?:the\s+|an?\s+)?([^,:?]{2,60}?)\s+or\s+(?:the\s+|an?\s+)?([^,:?]{2,60}?)\s*\??$")
+_FIRST_TWO = re.compile(rf"([^,:?]{{2,60}}?)\s+or\s+([^,:?]{{2,60}}?)(?=\s*[,:]\s*{_WHO}\b)", re.IGNORECASE)
 _CHOICE = re.compile(r"(?:[^,:]*\b)?(?:which|who|whose|what)\b", re.IGNORECASE)
 _BOTH = re.compile(r"\b(?:both|either|each of)\s+(?=the\b|[A-Z0-9\"“])|(?<=\w)\s+both\b", re.IGNORECASE)
 _SINGULAR = {"are": "is", "were": "was", "do": "does", "have": "has"}
@@ -72,6 +83,9 @@ class PlannedQuestion:
     name: str = ""
 
 
+Rule = Callable[[str, Sequence[str]], "list[PlannedQuestion]"]
+
+
 def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
     """At least two and at most ``most`` parts; none if the rules find nothing to split.
 
@@ -80,10 +94,20 @@ def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple
     text = " ".join(question.split())
     if len(text) > MAX_CHARS:
         return ()
-    for rule in (_several, _named_members, _listed_things, _repeated, _clauses):
-        parts = list({part.text.casefold(): part for part in rule(text, titles)}.values())
+    rules = (_several, _differing, _named_members, _listed_things, _repeated, _clauses)
+    return _first_split(text, rules, titles)[:most]
+
+
+def sides_of(question: str) -> tuple[PlannedQuestion, ...]:
+    """A question for each thing that the question compares or offers to choose from; none if there are not two."""
+    return _first_split(" ".join(question.split()), (_differing, _named_members, _listed_things, _repeated))
+
+
+def _first_split(text: str, rules: Sequence[Rule], titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
+    for rule in rules:
+        parts = tuple({part.text.casefold(): part for part in rule(text, titles)}.values())
         if len(parts) > 1:
-            return tuple(parts[:most])
+            return parts
     return ()
 
 
@@ -93,6 +117,19 @@ def _several(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     if len(pieces) < 2 or any(len(piece.split()) < MIN_PART_WORDS for piece in pieces):
         return []
     return _with_context(pieces, "one of several questions")
+
+
+def _differing(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
+    """A question for each of two things whose difference is asked for."""
+    text = _DIFFERS_FROM.sub(r"how do \g<one> and \g<other> differ", text)
+    match = _DIFFERENCE.search(text) if _ASKS_DIFFERENCE.search(text) else None
+    if not match:
+        return []
+    one, other = match["one"].split(), match["other"].split()
+    is_shared = len(one) < len(other) and other[0].casefold() not in {"a", "an", "the"}
+    shared = [*one, other[-1]] if is_shared else one  # "retail and professional clients"
+    members = (" ".join(shared), match["other"])
+    return _members(text, [(*match.span(n), member) for n, member in enumerate(members, start=1)], named=False)
 
 
 def _named_members(text: str, titles: Sequence[str]) -> list[PlannedQuestion]:
@@ -107,7 +144,7 @@ def _named_members(text: str, titles: Sequence[str]) -> list[PlannedQuestion]:
 
 
 def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
-    """A question for each of three or more things in a list, or of two at the end: "…, gold or lead?"."""
+    """A question for each of three or more things in a list, or of two at an end: "…, gold or lead?"."""
     for row in _THINGS.finditer(text):
         pieces = [(match.start() + row.start(), match[0]) for match in re.finditer(r"[^,]+", row[0])]
         last = re.search(r"(?:^|\s)(?:and|or)\s+", pieces[-1][1])
@@ -129,8 +166,10 @@ def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
         members = [(start, end, text[start:end]) for start, end in bounds]
         if all(_is_thing(member) for _, _, member in members):
             return _members(text, members, named=False)
-    two = _ONLY_TWO.search(text)
-    if two and _CHOICE.match(text) and all(_is_choice(two[n]) for n in (1, 2)):
+    two = _FIRST_TWO.match(text)
+    if not two or not all(_is_thing(two[n]) for n in (1, 2)):
+        two = _ONLY_TWO.search(text) if _CHOICE.match(text) else None
+    if two and all(_is_choice(two[n]) for n in (1, 2)):
         return _members(text, [(two.start(n), two.end(n), two[n]) for n in (1, 2)], named=False)
     return []
 

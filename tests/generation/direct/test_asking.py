@@ -84,3 +84,24 @@ def test_no_question_is_without_a_part():
 )
 def test_a_part_begins_at_a_question_word_and_not_after_a_condition(question, parts):
     assert tuple(part.text for part in parts_of(question)) == parts
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("Volga or Danube, which one is longer?", ("Volga: which one is longer?", "Danube: which one is longer?")),
+        (
+            "Retail or professional: who hears more often?",
+            ("Retail: who hears more often?", "Professional: who hears more often?"),
+        ),
+        (
+            "How do retail and professional clients differ?",
+            ("How does retail clients differ?", "How does professional clients differ?"),
+        ),
+        ("If a bank or insurer is late, what happens?", ()),
+    ],
+)
+def test_each_thing_that_a_question_compares_is_a_part_that_borrows_nothing_from_the_other(question, sides):
+    parts = parts_of(question)
+    assert tuple(part.text for part in parts if part.is_side) == sides
+    assert not any(part.borrowed for part in parts)

@@ -146,6 +146,16 @@ def test_every_part_of_a_question_is_answered_in_its_order():
     assert [one.text for one in answer.sentences[:2]] == [TITANIC[1], TITANIC[0]]
 
 
+def test_each_side_of_a_comparison_is_answered_by_a_sentence_of_its_own_or_both_by_one():
+    rivers = ranked("The Volga is 3,530 kilometres long.", "Ducks swim.", "The Danube is 2,850 kilometres long.")
+    question = "Which river is longer, the Volga or the Danube?"
+    _, answer, _ = asked(question, rivers, selector=FakeSelector(kilometres=6.0))
+    assert [one.text.split()[1] for one in answer.sentences] == ["Volga", "Danube"]
+    both = "The Volga is longer than the river Danube."
+    _, answer, _ = asked(question, ranked(both, "Ducks swim."), selector=FakeSelector(longer=6.0))
+    assert [one.text for one in answer.sentences] == [both]
+
+
 def test_a_part_without_evidence_is_named():
     question = "When was it that the Titanic sank, and how much does a ticket for the Eiffel Tower cost?"
     _, answer, _ = asked(question, ranked(" ".join(TITANIC)))
@@ -183,11 +193,20 @@ def test_evidence_is_short_and_near():
     assert len(asked(MELTING, ranked(" ".join(near)), max_sentences=1)[1].sentences) == 1
 
 
-def test_the_next_sentence_is_evidence_on_easier_terms_where_it_limits_the_answer():
+def test_the_next_sentence_is_evidence_on_easier_terms_where_it_limits_or_completes_the_answer():
     limit, other = "Records of gold need nevertheless not be kept.", "Records of gold need always be kept."
-    for following, n_sentences in ((limit, 2), (other, 1)):
+    completes = "These records of gold are kept in the office."
+    for following, n_sentences in ((limit, 2), (completes, 2), (completes.replace("These", "The"), 1), (other, 1)):
         _, found, _ = asked("How long must a firm keep records of gold?", ranked(f"{KEEPS} {following}"))
         assert [one.text for one in found.sentences] == [KEEPS, following][:n_sentences]
+
+
+@pytest.mark.parametrize(("first", "n_sentences"), [(6.0, 1), (-3.0, 2)])
+def test_where_the_first_sentence_may_not_answer_a_further_one_is_shown(first, n_sentences):
+    other = "A firm keeps records of gold and of silver for the auditor as long as he asks."
+    selector = FakeSelector(**{KEEPS: first, other: first - 2.5})
+    _, found, _ = asked("How long must a firm keep records of gold?", ranked(KEEPS, other), selector=selector)
+    assert [one.text for one in found.sentences] == [KEEPS, other][:n_sentences]
 
 
 def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest_passages():

@@ -91,6 +91,13 @@ def test_names_are_compared_without_article_case_and_qualifier():
         ("Who found it first, a miner or the mayor of the town?", [
             "Miner: who found it first?", "Mayor of the town: who found it first?",
         ]),
+        ("What is the difference between a caution and a public censure?", [
+            "A caution: what is the difference?", "A public censure: what is the difference?",
+        ]),
+        ("How does simplified due diligence differ from enhanced due diligence?", [
+            "How does simplified due diligence differ?", "How does enhanced due diligence differ?",
+        ]),
+        ("Gold or lead: which melts first?", ["Gold: which melts first?", "Lead: which melts first?"]),
         ("What are the requirements for outsourcing and for holding client money?", [
             "What are the requirements for outsourcing?", "What are the requirements for holding client money?",
         ]),
