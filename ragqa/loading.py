@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 VERIFIER = "verifier-minilm-l6"  # the default NLI model of the verdicts
 POLICY_READER = "policies-minilm-l6"  # reads policies against rules
+_LOADING = Lock()  # of the policy reader
 SELECTOR = "answers-minilm-l12"  # scores how well a sentence answers a question
 
 _logger = logging.getLogger(__name__)
@@ -210,7 +212,8 @@ def policy_scorer(scorer: RepassScorer, paths: Paths | None = None) -> RepassSco
     config = scorer.config
     if config.verdict_model not in ("", VERIFIER):
         return scorer
-    reader = _policy_reader(config.precision, paths)
+    with _LOADING:
+        reader = _policy_reader(config.precision, paths)
     return RepassScorer(scorer.entailment, scorer.coverage, scorer.obligations, config, scorer.encoder, reader)
 
 

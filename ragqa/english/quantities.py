@@ -7,10 +7,11 @@ Rule numbers, list marks and numbers such as "4.2.1" are not quantities.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ragqa.english.words import Word
 from ragqa.types import Span
@@ -99,6 +100,7 @@ _PERIODS = frozenset({"day", "week", "fortnight", "month", "quarter", "year"})
 _RANGES = frozenset({"to", "and", "or", "-", "–", "—"})
 MOST_COMPARED = 100  # quantities or dates of one sentence: a text with more is a table
 LISTED = 8  # words to look back for the beginning of a list of rule numbers: "Rules 4.1, 4.2 and 4.3"
+BUSINESS = "business time"
 RECURRENCE = "interval"  # "every six months", "twice a year": how often, not how long
 _EVERY = frozenset({"every", "each", "per"})
 EQUAL = 0.006  # relative tolerance: 12 months equal a year, 30 days do not equal a month
@@ -347,3 +349,29 @@ def span_of(text: str, first: Word, last: Word) -> Span:
     start = first.start - (text[max(0, first.start - 1) : first.start] in _SIGNS)
     end = last.end + _percent(text, last.end)
     return Span(text[start:end], start, end)
+
+
+# What stands before a limit: after the first a smaller number is stricter, after the second a larger one.
+_SMALLER: Final = re.compile(
+    r"\b(?:within|at most|(?:no|not) (?:more|later|longer) than|up to|exceed(?:s|ing)?|more than|over|above)"
+    r"\s+(?:\w+ )?$",
+    re.I,
+)
+_LARGER: Final = re.compile(r"\b(?:at least|(?:no|not) (?:less|fewer) than|a minimum of|for)\s+(?:\w+ )?$", re.I)
+_BEFORE: Final = 40  # characters in which that stands
+
+
+def is_stricter(text: str, required: Quantity, other: Quantity) -> bool:
+    """Whether a policy with the quantity ``other`` is stricter than the rule ``text``, which has ``required``.
+
+    False where the text does not say which way it limits. A period is at most as long as one of as many business days.
+    """
+    before = text[max(0, required.span.start - _BEFORE) : required.span.start]
+    recurs = required.dimension == RECURRENCE
+    smaller = recurs or _SMALLER.search(before) is not None
+    in_days = smaller and required.dimension == BUSINESS and other.dimension == "time"
+    if required.dimension != other.dimension and not in_days:
+        return False
+    if smaller:
+        return other.size < required.size and not required.equals(other)
+    return other.size > required.size and not required.equals(other) and _LARGER.search(before) is not None

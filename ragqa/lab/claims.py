@@ -5,6 +5,7 @@ The files are those of `RAGQA_DATA/claims` (`claims.jsonl`, `gaps.jsonl`); its R
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,9 +157,7 @@ def claims_kind(path: Path) -> Literal["claims", "gaps", "wice", "written"]:
     """
     if path.is_dir():
         return "written"
-    if path.suffix == ".gz":
-        return "wice"
-    with path.open(encoding="utf-8") as lines:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
         first = lines.readline()
     return "claims" if '"claims"' in first else "gaps" if '"rule"' in first else "wice"
 

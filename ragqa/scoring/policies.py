@@ -1,8 +1,8 @@
 """Verdicts on a rule by the sentences of a policy: the rule is covered, in part, in conflict, or not covered.
 
 A model of its own reads policies (`ragqa.loading.policy_scorer`): a policy that is stricter than the rule covers it,
-while a claim that differs from its source contradicts it. The model reads the policy against the rule as a whole and
-against each unit of it: each item of a list after its lead-in, or each clause of a sentence.
+while a claim that differs from its source contradicts it. It reads the policy against the rule as a whole and against
+each unit of it: each item of a list after its lead-in, or each clause of a sentence.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragqa.english.clauses import clauses
+from ragqa.english.quantities import Quantity, is_stricter, unmatched
+from ragqa.english.reading import read
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.repass.breakdown import Pair, source_premises
 from ragqa.scoring.repass.nli import PairResults
 from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
 from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts.judge import Judge
-from ragqa.scoring.verdicts.obligations import ReadPart, Said, parts_read, read_against
+from ragqa.scoring.verdicts.obligations import WHOLE as READ_WHOLE
+from ragqa.scoring.verdicts.obligations import ReadPart, Said, parts_of, read_against
 from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
@@ -52,7 +56,10 @@ def policy_verdicts(
     similarity = similarity or similarity_of(scorer)
     judge = judge_of([rule], scorer, similarity)
     rules = [one for one in judge.premises if strength_of(one.text).binds] or list(judge.premises)
-    said = [[(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy)] for policy in policies]
+    said = [
+        [(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy) if language_of(text) == ENGLISH]
+        for policy in policies
+    ]
     readings = [[_RuleReading.of(one, policy, similarity) for one in rules] for policy in said]
     results = PairResults(scorer.verdicts)
     for _ in results.compute([pair for policy in readings for one in policy for pair in one.pairs()]):
@@ -72,49 +79,74 @@ class _RuleReading:
 
     whole: ReadPart | None  # None for a policy without sentences
     units: tuple[ReadPart, ...]
+    is_cut: bool = False  # whether the policy is too long to be read as a whole
 
     @classmethod
     def of(cls, rule: Premise, said: Said, similarity: Similarity | None) -> _RuleReading:
         if not said:
             return cls(None, ())
+        texts = {n: sentence.text for n, sentence in said}
+        items = parts_of(rule.text)
+        if len(items) == 1:  # no list
+            items = [(one.span, one.text) for one in clauses(rule.text)]
         whole = (Span(rule.text, 0, len(rule.text)), rule.text)
-        units = parts_read(rule, said, similarity)
-        if len(units) == 1:  # no list
-            units = read_against([(one.span, one.text) for one in clauses(rule.text)], said, similarity)
-        return cls(read_against([whole], said, similarity)[0], tuple(units))
+        near = read_against([whole, *items], said, similarity)
+        parts = [replace(part, text=_in_its_numbers(part.text, texts[part.nearest])) for part in near]
+        return cls(parts[0], tuple(parts[1:]), is_cut=sum(map(len, texts.values())) > READ_WHOLE)
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs (policy, rule or unit) that the model must read."""
-        read = (self.whole, *self.units) if self.whole else ()
-        return ((one.evidence, one.text) for one in read if one.evidence)
+        parts = (self.whole, *self.units) if self.whole else ()
+        return ((one.evidence, one.text) for one in parts if one.evidence)
 
     def verdict(self, index: int, table: Table) -> ObligationVerdict:
         """The verdict with its probability: for a conflict that of the contradiction, else of the entailment."""
         if self.whole is None:
-            return ObligationVerdict(index, Cover.NOT_COVERED, "The policy has no sentence.", "nothing")
-        place, whole = self.whole.nearest, _said(self.whole, table)
-        stated = {one: _said(one, table).entailment for one in self.units}
-        if whole.contradiction - whole.entailment >= DENIED:
-            clashing = tuple(one.span for one in self.units if _clashes(_said(one, table))) or (self.whole.span,)
-            reason = f"Sentence {place + 1} contradicts {_quoted(clashing)}."
             return ObligationVerdict(
-                index, Cover.IN_CONFLICT, reason, "contradiction", place, clashing, probability=whole.contradiction
+                index, Cover.NOT_COVERED, "The policy has no sentence that can be read.", "nothing"
             )
-        best = max(whole.entailment, *stated.values())
-        if best < BARELY:
+        said = {one: _said(one, table) for one in (self.whole, *self.units)}
+        whole, stated = said[self.whole], {one: said[one].entailment for one in self.units}
+        clashing = tuple(one.span for one in self.units if _clashes(said[one]) and _shares(one))
+        if _clashes(whole) or (clashing and not self.whole.evidence):
+            clashing = clashing or (self.whole.span,)
+            place = next((one for one in self.units if one.span in clashing), self.whole).nearest
+            reason, probability = f"Sentence {place + 1} contradicts {_quoted(clashing)}.", whole.contradiction
+            return ObligationVerdict(
+                index, Cover.IN_CONFLICT, reason, "contradiction", place, clashing, probability=probability
+            )
+        best = max(said, key=lambda one: said[one].entailment)
+        probability, place = whole.entailment, best.nearest
+        if said[best].entailment < BARELY:
             reason = "No sentence of the policy says this."
-            return ObligationVerdict(index, Cover.NOT_COVERED, reason, "nothing", probability=best)
-        missing = tuple(one.span for one, said in stated.items() if said < STATED)
-        if not missing and whole.entailment >= WHOLE:
+            return ObligationVerdict(index, Cover.NOT_COVERED, reason, "nothing", probability=said[best].entailment)
+        missing = tuple(one.span for one, entailment in stated.items() if entailment < STATED)
+        if not missing and max(whole.entailment, min(stated.values()) if self.is_cut else 0.0) >= WHOLE:
             reason = f"Sentence {place + 1} says it in other words."
-            return ObligationVerdict(index, Cover.COVERED, reason, "entailment", place, probability=whole.entailment)
+            return ObligationVerdict(index, Cover.COVERED, reason, "entailment", place, probability=probability)
         missing = missing or (min(stated, key=lambda one: stated[one]).span,)
         reason = f"Sentence {place + 1} says it without {_quoted(missing)}."
-        return ObligationVerdict(index, Cover.IN_PART, reason, "part", place, missing, probability=whole.entailment)
+        return ObligationVerdict(index, Cover.IN_PART, reason, "part", place, missing, probability=probability)
 
 
 def _said(part: ReadPart, table: Table) -> NliProbabilities:
     return table[part.evidence, part.text] if part.evidence else NliProbabilities(0.0, 0.0, 1.0)
+
+
+def _in_its_numbers(text: str, policy: str) -> str:
+    """The rule with the policy's number where that is stricter: the model compares no numbers."""
+    mine, theirs = read(text).quantities, read(policy).quantities
+    others = unmatched(theirs, mine, Quantity.equals)
+    for one in reversed(unmatched(mine, theirs, Quantity.equals)):
+        alike = [other for other in others if other.dimension == one.dimension or is_stricter(text, one, other)]
+        if len(alike) == 1 and is_stricter(text, one, alike[0]):
+            text = text[: one.span.start] + alike[0].span.text + text[one.span.end :]
+    return text
+
+
+def _shares(part: ReadPart) -> bool:
+    """Whether the policy has words of this part itself, not of its lead-in alone."""
+    return bool(read(part.span.text).content & read(part.evidence).content)
 
 
 def _clashes(said: NliProbabilities) -> bool:

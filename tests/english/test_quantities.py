@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.english.quantities import Quantity, stands_in, unmatched
+from ragqa.english.quantities import Quantity, is_stricter, stands_in, unmatched
 from ragqa.english.reading import Date, read
 from ragqa.types import Span
 
@@ -231,3 +231,24 @@ def test_being_equal_has_no_order(one, other):
 def test_a_place_is_in_a_span_where_a_slow_search_finds_it(edges, place):
     spans = [Span("", start, end) for start, end in zip(edges[::2], edges[1::2], strict=False)]
     assert stands_in(place, spans) == any(span.start <= place < span.end for span in spans)
+
+
+@pytest.mark.parametrize(
+    ("rule", "policy", "stricter"),
+    [
+        ("within 5 days", "2 days", True),
+        ("within 5 days", "30 days", False),
+        ("no later than 20 Business Days", "10 Business Days", True),
+        ("within 5 Business Days", "three days", True),  # calendar days pass sooner
+        ("within 5 days", "two Business Days", False),  # not known
+        ("at least six years", "ten years", True),
+        ("at least six years", "five years", False),
+        ("every 12 months", "every six months", True),
+        ("gifts of more than USD 500", "USD 300", True),
+        ("not exceed 25 per cent", "30 per cent", False),
+        ("the sixth of 8 reports", "2 reports", False),  # no limit
+    ],
+)
+def test_a_smaller_or_larger_number_is_stricter_by_what_stands_before(rule, policy, stricter):
+    (required, *_), (other, *_) = read(rule).quantities[-1:], read(policy).quantities
+    assert is_stricter(rule, required, other) is stricter

@@ -25,6 +25,7 @@ YES, NO, NOTHING, NEARLY = (
     NliProbabilities(0.2, 0.45, 0.35),
 )
 EVERY = {RULE: YES, KEEP: YES, f"A firm must {REVIEW}": YES, f"A firm must {TELL}": YES}
+ITEMS = ("the name of each customer", "every complaint received")
 WHOLE = f"{POLICY} And {REVIEW}; then {TELL} each month."
 
 
@@ -67,6 +68,8 @@ def test_a_quotation_of_the_rule_covers_it_and_a_policy_without_sentences_does_n
     scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), None, FakeNli())
     ((found,),) = policy_verdicts(Passage("1:1", "1", RULE), [[]], scorer)
     assert found.cover is Cover.NOT_COVERED
+    (found,) = verdict_of({RULE: NO}, "Die Firma meldet der Behörde jeden Verstoß, und die Behörde ist nicht befugt.")
+    assert found.reason == "The policy has no sentence that can be read."
 
 
 def test_each_item_of_a_list_is_a_unit_after_its_lead_in():
@@ -84,6 +87,42 @@ def test_the_clause_that_clashes_is_named():
     assert words(verdict_of({RULE: NO}, policy)) == [RULE]  # where none does by itself, the rule
     clause_alone = EVERY | {f"A firm must {REVIEW}": NO}
     assert cover_of_all(verdict_of(clause_alone, policy)) is Cover.IN_PART  # the rule as a whole decides
+
+
+def test_a_stricter_number_is_read_as_the_rules_own():
+    rule, policy = "A firm must tell the Regulator of a breach within 5 days.", "We tell the Regulator within 2 days."
+    seen = []
+
+    class Reading(FakeNli):
+        def _default(self, premise, hypothesis):
+            seen.append(hypothesis)
+            return YES
+
+    scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), None, Reading())
+    for days, text in ((2, rule.replace("5 days", "2 days")), (30, rule)):
+        seen.clear()
+        policy_verdicts(Passage("1:1", "1", rule), [[policy.replace("2 days", f"{days} days")]], scorer)
+        assert text in seen
+
+
+def test_clauses_that_share_only_the_lead_in_are_not_named_in_a_conflict():
+    rule = "A firm must keep a record of: (a) the name of each customer; and (b) every complaint received."
+    names, complaints = (f"A firm must keep a record of {one}" for one in ITEMS)
+    found = verdict_of({rule: NO, names: NO, complaints: NO}, "We keep no record of a complaint received.", rule=rule)
+    assert words(found) == ["every complaint received"]
+
+
+def test_a_long_policy_that_states_each_item_covers_a_list():
+    rule = "A firm must keep a record of: (a) the name of each customer; and (b) every complaint received."
+    names, complaints = (f"A firm must keep a record of {one}" for one in ITEMS)
+    filler = "The choir of the firm meets on each Monday in the large hall of the town and sings for an hour or two."
+    policy = ["We keep the name of each customer.", *[filler] * 12, "We keep a record of every complaint received."]
+    found = verdict_of({rule: NOTHING, names: YES, complaints: YES}, *policy, rule=rule)
+    assert cover_of_all(found) is Cover.COVERED
+
+
+def test_a_rule_of_punctuation_alone_is_read():
+    assert verdict_of({}, rule="A firm must keep, : :")
 
 
 @pytest.mark.parametrize(

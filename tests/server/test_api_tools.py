@@ -103,7 +103,7 @@ def test_arguments_that_are_missing_or_of_another_type_are_named(backend):
     (found,) = told(backend, ("search", {"question": 7}))
     (block,) = found.content
     assert found.is_error
-    assert "question: input should be a valid string; corpus: field required; correct them" in block.text
+    assert "question: Input should be a valid string; corpus: Field required; correct them" in block.text
     assert "http" not in block.text
 
 

@@ -38,7 +38,7 @@ class ReadPart:
 
 def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
     """The parts of an obligation, each with the answer text to read for it."""
-    return read_against(_parts(obligation.text), said, similarity) if said else []
+    return read_against(parts_of(obligation.text), said, similarity) if said else []
 
 
 def read_against(parts: Sequence[tuple[Span, str]], said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
@@ -56,7 +56,7 @@ def read_against(parts: Sequence[tuple[Span, str]], said: Said, similarity: Simi
     return found
 
 
-def _parts(text: str) -> list[tuple[Span, str]]:
+def parts_of(text: str) -> list[tuple[Span, str]]:
     """The span of each part and its text after the lead-in; an item that only opens nested items is not a part."""
     listing = taken_apart(text)
     around = {item.above.mark for item in listing.items if item.above}

@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec
 from anyio import from_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import ValidationError
@@ -43,9 +43,9 @@ class _Server(MCPServer):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
+            if isinstance(error, UnexpectedToolError) or not isinstance(error.__cause__, ValidationError):
                 raise
-            wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.__cause__.errors())
+            wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.__cause__.errors())
             msg = f"expected the arguments that {name} lists, found {'; '.join(wrong)}; correct them and call again"
             raise ToolError(msg) from error
 
