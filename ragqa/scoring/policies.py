@@ -56,10 +56,7 @@ def policy_verdicts(
     similarity = similarity or similarity_of(scorer)
     judge = judge_of([rule], scorer, similarity)
     rules = [one for one in judge.premises if strength_of(one.text).binds] or list(judge.premises)
-    said = [
-        [(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy) if language_of(text) == ENGLISH]
-        for policy in policies
-    ]
+    said = [[(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy)] for policy in policies]
     readings = [[_RuleReading.of(one, policy, similarity) for one in rules] for policy in said]
     results = PairResults(scorer.verdicts)
     for _ in results.compute([pair for policy in readings for one in policy for pair in one.pairs()]):
@@ -83,6 +80,7 @@ class _RuleReading:
 
     @classmethod
     def of(cls, rule: Premise, said: Said, similarity: Similarity | None) -> _RuleReading:
+        said = [(n, sentence) for n, sentence in said if language_of(sentence.text) == ENGLISH]
         if not said:
             return cls(None, ())
         texts = {n: sentence.text for n, sentence in said}

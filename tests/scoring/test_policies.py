@@ -70,6 +70,8 @@ def test_a_quotation_of_the_rule_covers_it_and_a_policy_without_sentences_does_n
     assert found.cover is Cover.NOT_COVERED
     (found,) = verdict_of({RULE: NO}, "Die Firma meldet der Behörde jeden Verstoß, und die Behörde ist nicht befugt.")
     assert found.reason == "The policy has no sentence that can be read."
+    german = "Die Firma muss der Behörde jeden Verstoß melden, und die Behörde ist nicht befugt."
+    assert verdict_of({}, german, rule=german)[0].rule == "quotation"
 
 
 def test_each_item_of_a_list_is_a_unit_after_its_lead_in():
