@@ -29,6 +29,12 @@ def test_what_anybody_may_send_is_a_value_or_a_clear_line(name, tmp_path, monkey
     assert not {one for one in outside if ".hypothesis" not in one}
 
 
+@pytest.mark.model
+@pytest.mark.parametrize("text", ["[", "C:\\Windows 2\\..\\.."])  # no sentence; only a number finds rule 2
+def test_the_record_of_an_odd_text_opens(text, tmp_path):
+    assert met(TARGETS["question"], b"\1" + text.encode(), emptied(tmp_path / "input")) == "value"
+
+
 def every(kind):
     return {kind}.union(*map(every, kind.__subclasses__()))
 

@@ -173,6 +173,9 @@ class AnswerRecord:
         hits = {candidate.passage.passage_id: candidate.hit for candidate in (*again.kept, *again.dropped)}
         by_id, previous, candidates = self._passage_by_id(), 1.0, []
         for entry in self.candidates:
+            if entry.passage_id not in by_id:  # what only a rule's number had found was not stored once
+                msg = f"expected passage {entry.passage_id!r} among those of record {self.record_id}, found none"
+                raise RecordError(f"{msg}; ask the question again")
             hit = hits.get(entry.passage_id, ScoredPassage(by_id[entry.passage_id], entry.score))
             candidates.append(
                 Candidate(

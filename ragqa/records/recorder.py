@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from ragqa.plugins.registry import needs_language_model
 from ragqa.records.record import AnswerRecord, CandidateEntry, RankingEntry, new_record_id
 from ragqa.records.store import RecordStore
 from ragqa.settings.config import Config, GenerationConfig
-from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
+from ragqa.types import Answer, Candidate, ModelInfo, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
 from ragqa.types.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.events.scoring import RelevanceMeasured, Scored
@@ -151,7 +151,7 @@ class Recorder:
             scoring=config.scoring,
             manifest=self._manifest,
             models=self._models,
-            passages=_distinct_passages(self._rankings, self._evidence),
+            passages=_distinct_passages(self._rankings, self._evidence, candidates),
             rankings=tuple(
                 RankingEntry(
                     ranking.retriever,
@@ -189,9 +189,12 @@ def _spans(question: Question, config: Config, record_id: str) -> Spans | None:
     return Spans(question, config, record_id, texts=switch == "texts")
 
 
-def _distinct_passages(rankings: tuple[Ranking, ...], evidence: Mapping[str, Passage]) -> tuple[Passage, ...]:
-    """Every passage that the question or a sub-question found, once, ordered by id."""
-    by_id = {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits} | dict(evidence)
+def _distinct_passages(
+    rankings: tuple[Ranking, ...], evidence: Mapping[str, Passage], candidates: Iterable[Candidate]
+) -> tuple[Passage, ...]:
+    """Every passage that the question, a sub-question or a rule's number found, once, ordered by id."""
+    by_id = {one.passage.passage_id: one.passage for one in candidates}
+    by_id |= {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits} | dict(evidence)
     return tuple(by_id[passage_id] for passage_id in sorted(by_id))
 
 
