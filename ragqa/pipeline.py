@@ -107,8 +107,9 @@ class Pipeline:
         config, generator, before = replace(self.config, filtering=filtering), self.generator, question.follow_up
         if isinstance(generator, SearchingGenerator):  # it selects passages itself
             generator = _generator(config, self.models, self.models.scorer(config.scoring))
-        if before and before.asked == question.text:
-            before = replace(before, asked=asked.rest)
+        if before:
+            same = (name for name in ("asked", "rewritten") if getattr(before, name) == question.text)
+            before = replace(before, **dict.fromkeys(same, asked.rest))
         return replace(self, config=config, generator=generator), replace(question, text=asked.rest, follow_up=before)
 
     def _generator_of(self, question: Question) -> Generator | SearchingGenerator | None:
@@ -185,7 +186,7 @@ def clean_question(question: Question) -> Question:
 
     Raises QuestionError if nothing is left, or if the question exceeds 8,000 characters or the text 30,000.
     """
-    text = " ".join(_clean(question.text).split())
+    text = _one_line(question.text)
     given = "\n".join(" ".join(line.split()) for line in _clean(question.given).split("\n")).strip()
     if question.given and not given:
         raise QuestionError("The text to check is empty; paste a sentence or more, or choose one of the examples.")
@@ -201,7 +202,14 @@ def clean_question(question: Question) -> Question:
             f"The text has {len(given):,} characters; at most {MAX_TEXT_CHARS:,} can be checked at once. "
             "Check it in parts."
         )
-    return replace(question, text=text, given=given)
+    before = question.follow_up
+    if before:  # `Question` compares these with the text
+        before = replace(before, asked=_one_line(before.asked), rewritten=_one_line(before.rewritten))
+    return replace(question, text=text, given=given, follow_up=before)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_clean(text).split())
 
 
 def _clean(text: str) -> str:

@@ -13,7 +13,7 @@ from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record, reselect
 from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
-from ragqa.types import Drop, Question, Ranking, ScoredPassage, Selection
+from ragqa.types import Drop, FollowUp, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
@@ -274,6 +274,13 @@ def test_a_generator_that_selects_for_itself_does_so_as_of_the_day(name, day):
     (answer,) = (event.answer for event in events if isinstance(event, Answered))
     assert ("five days" in answer.text, "three days" in answer.text) == (now == "old", now == "new")
     assert "Left out, not in force then: Loss 1.1" in answer.note
+
+
+def test_a_follow_up_keeps_its_thread_without_the_day_that_its_rewriting_names():
+    retriever = FakeRetriever(two_versions())
+    found = FollowUp("r", "And on 31.12.2023?", "Who must report on 31.12.2023?", thread="Who must pay?")
+    list(make_pipeline(retrievers=(retriever,)).run(Question(found.rewritten, follow_up=found)))
+    assert retriever.calls[-1][0] == "Who must report?\nWho must report?\nWho must pay?"
 
 
 def test_a_day_that_does_not_exist_is_refused_where_passages_have_dates():

@@ -47,7 +47,8 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
 
     If the model fails or its reply is not a question, the result is that of the rules, and its note says so.
     """
-    asked = without_controls(asked)
+    asked = " ".join(without_controls(asked).split())
+    thread = [Turn(without_controls(turn.question), without_controls(turn.answer)) for turn in thread]
     by_rules = replace(_by_rules(asked, thread), thread=thread[-1].gist if thread else "")
     if config is None or not thread or not needs_language_model(config.generator):
         return by_rules

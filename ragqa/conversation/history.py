@@ -11,7 +11,7 @@ from ragqa.english.reading import read
 from ragqa.english.words import stem
 
 _IDENTIFIES: Final = re.compile(r"\b(?:called|named|name|known as)\b", re.IGNORECASE)
-MAX_CHARS: Final = 600  # of the answer sentence that is parsed
+MAX_CHARS: Final = 600  # of the answer sentence that is parsed, and of the question in the gist
 _ARTICLE: Final = re.compile(r"\A(?:an?|the|any|each|every|all|some) ", re.IGNORECASE)
 
 
@@ -24,8 +24,8 @@ class Turn:
 
     @property
     def gist(self) -> str:
-        """The question and the first sentence of its answer, a line each."""
-        return f"{self.question}\n{_first_sentence(self.answer)}".strip()
+        """The question and the first sentence of its answer, a line each, at most 600 characters each."""
+        return f"{self.question[:MAX_CHARS]}\n{_first_sentence(self.answer)}".strip()
 
 
 @dataclass(frozen=True)

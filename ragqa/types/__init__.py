@@ -121,10 +121,14 @@ class Question:
 
     @property
     def searched(self) -> str:
-        """The text that retrieval reads: of a follow-up the thread, and the question twice, as it has fewer words."""
+        """The text that retrieval reads: of a follow-up the question twice, as it has fewer words, and the thread.
+
+        The thread stands last: an encoder cuts the end.
+        """
         found = self.follow_up
-        is_own = found is not None and self.text not in {found.asked, found.rewritten}
-        return self.query if not found or not found.thread or is_own else f"{found.thread}\n{self.text}\n{self.text}"
+        if self.given or not found or not found.thread or self.text not in {found.asked, found.rewritten}:
+            return self.query
+        return f"{self.text}\n{self.text}\n{found.thread}"
 
     @property
     def context(self) -> str:

@@ -37,7 +37,7 @@ def test_records_keep_the_thread_and_how_the_question_was_asked(store):
     thread = "Must a firm act at once?\nA firm must act at once"
     rewritten = "What happens if a firm does not act at once?"
     assert found == FollowUp(first, "And what if it does not?", rewritten, thread=thread)
-    assert Question(rewritten, follow_up=found).searched == f"{thread}\n{rewritten}\n{rewritten}"
+    assert Question(rewritten, follow_up=found).searched == f"{rewritten}\n{rewritten}\n{thread}"
     assert Question("What is gold?", follow_up=found).searched == "What is gold?"  # the reader wrote another question
     second = asked(store, Question("What happens if a firm does not act?", follow_up=found))  # changed by hand
     record = store.load(second)
@@ -47,6 +47,24 @@ def test_records_keep_the_thread_and_how_the_question_was_asked(store):
         Turn("Must a firm act at once?", ANSWER.text),
         Turn("What happens if a firm does not act?", ANSWER.text),
     )
+
+
+def test_a_text_to_check_is_searched_for_and_so_is_the_follow_up_after_a_long_question():
+    found = rewrite("Who pays?", [Turn("May " * 1_000 + "a firm act?", "No.")])
+    assert Question("Who pays?", follow_up=found, given="It acts.").searched.endswith("It acts.")
+    assert Question(found.rewritten, follow_up=found).searched.startswith(found.rewritten)
+    assert len(found.thread) <= 610
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "\x07", "\r\n", "   "])
+def test_what_was_typed_and_the_thread_are_clean(store, odd):
+    first = asked(store, Question("Must a firm act at once?"))
+    thread = [Turn(f"Must{odd} a firm act?", f"Yes,{odd} it must.")]
+    found = replace(rewrite(f"{odd}And if  besides it's{odd} late?", thread), record_id=first)
+    question = store.load(asked(store, Question(found.rewritten, follow_up=found))).question
+    assert question.text == "And if besides it's late?"
+    assert question.context == found.context
+    assert question.searched.endswith(found.thread)
 
 
 def test_a_record_of_before_follow_ups_opens(store):

@@ -11,22 +11,29 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ragqa.english.phrases import ParsedSentence
 from ragqa.generation.fanout.names import FUNCTION_WORDS, groups_of, names_in
 from ragqa.types import Span
 
 MIN_PART_WORDS = 2  # a shorter part is no question
 MIN_LISTED = 3
 MAX_CHARS = 1_000  # a longer question is a pasted document, and is left whole
+MAX_SIDES = 8
 MAX_THING_WORDS = 3
 MAX_MEMBER_WORDS = 14  # of each of two alternatives that a question offers
 
 _WHO = r"(?:who|whom|whose|what|which|when|where|why|how)"
-_CUES = re.compile(
-    r"\b(?:both|each|either|respective(?:ly)?|common|same|shared?|differ\w*|compared?|between|of the two|are|were|"
-    r"first|last|earlier|later|older|younger|oldest|youngest|more|most|fewer|less|least|"
-    r"(?:larg|small|tall|long|short|high|low|deep|heavi|great|big|clos|fa[rs]th|near)\w*e(?:r|st))\b",
-    re.IGNORECASE,
+_DEGREE = (
+    r"(?:first|last|earlier|later|older|younger|oldest|youngest|more|most|fewer|less|least|(?:is|are|was|were) \w+er|"
+    r"(?:larg|small|tall|long|short|high|low|deep|heavi|great|big|clos|fa[rs]th|near)\w*e(?:r|st))"
 )
+_COMPARED = (
+    r"(?:both|each|either|respective(?:ly)?|common|same|shared?|differ\w*|compared|compare(?=\W*$)|of the two|"
+    rf"{_DEGREE})"
+)
+_COMPARES = re.compile(rf"\b{_COMPARED}\b", re.IGNORECASE)
+_CUES = re.compile(rf"\b(?:between|are|were|{_COMPARED})\b", re.IGNORECASE)
+_CHOOSES = re.compile(rf"(?::|\b{_DEGREE}(?: \w+)?,)\s*$", re.IGNORECASE)  # before the things to choose from
 _QUESTION_MARK = re.compile(r"(?<=\?)\s+(?=\S)")
 _SEMICOLON = re.compile(rf";\s+(?=(?:and\s+)?{_WHO}\b)", re.IGNORECASE)
 _SECOND_CLAUSE = re.compile(
@@ -43,26 +50,29 @@ _REPEATED = re.compile(
 _FEW_WORDS = r"[\w'’-]+(?: [\w'’-]+){0,5}"
 _THINGS = re.compile(rf"(?<![\w'’-]){_FEW_WORDS}(?:, {_FEW_WORDS}){{1,20}},? (?:and|or) {_FEW_WORDS}")
 _LISTS = re.compile(
-    r"(?:\b(?:which|each|all|any|both) of(?: the| these| those)?(?: [\w-]+){0,4}|[:,]|"
+    r"(?:\b(?:which|each|all|any|both) of(?: the| these| those)?(?: [\w-]+){0,4}|"
     r"\b(?:for|of|on|about|between|to|in))\s*$",
     re.IGNORECASE,
 )
 _DIFFERENCE = re.compile(  # "the difference between A and B", "How do A and B differ?"
-    r"(?:\bbetween\s+|\bhow (?:do|are)\s+)(?P<one>[^,:;?]{2,80}?)\s+and\s+(?P<other>[^,:;?]{2,80}?)"
-    r"(?=\s+(?:differ|compare)|\s*\??$)",
+    r"\b(?:(?P<between>(?:differences?|distinctions?|differs?|distinguish|compar(?:e|ison)) between)|how (?:do|are))\s+"
+    r"(?P<one>[^,:;?]{2,80}?)\s+and\s+(?P<other>[^,:;?]{2,80}?)"
+    r"(?(between)(?=\s*\??$)|(?=\s+(?:differ|compare)\b|\s+different(?:\s*\??$|\s+from\b)))",
     re.IGNORECASE,
 )
 _DIFFERS_FROM = re.compile(
-    r"\bhow (?:do|does|is|are) (?P<one>[^,:;?]{2,80}?) differ(?:ent)? from (?P<other>[^,:;?]+)", re.IGNORECASE
+    r"\bhow (?:do|does|is|are) (?P<one>[^,:;?]{2,80}?) differ(?:ent)? from (?P<other>(?!(?:\S+ ){1,2}to )[^,:;?]+)",
+    re.IGNORECASE,
 )
-_ASKS_DIFFERENCE = re.compile(r"\b(?:differ\w*|distin\w+|compare\w*)\b", re.IGNORECASE)
+_NO_SIDE = re.compile(r"(?:I|we|you|for|of|on|about|by|from|in|under|to|with)\b", re.IGNORECASE)
 _ONLY_TWO = re.compile(r"[,:]\s+(?:the\s+|an?\s+)?([^,:?]{2,60}?)\s+or\s+(?:the\s+|an?\s+)?([^,:?]{2,60}?)\s*\??$")
-_FIRST_TWO = re.compile(rf"([^,:?]{{2,60}}?)\s+or\s+([^,:?]{{2,60}}?)(?=\s*[,:]\s*{_WHO}\b)", re.IGNORECASE)
+_FIRST_TWO = re.compile(r"([^,:?]{2,60}?)\s+or\s+([^,:?]{2,60}?)(?=\s*[,:]\s*(?:which|who|whose)\b)", re.IGNORECASE)
+_NAMES_TO_CHOOSE = re.compile(r"[,:] (?:the )?[A-Z][^,:?]* or (?:the )?[A-Z][^,:?]*\?*$")
 _CHOICE = re.compile(r"(?:[^,:]*\b)?(?:which|who|whose|what)\b", re.IGNORECASE)
 _BOTH = re.compile(r"\b(?:both|either|each of)\s+(?=the\b|[A-Z0-9\"“])|(?<=\w)\s+both\b", re.IGNORECASE)
 _SINGULAR = {"are": "is", "were": "was", "do": "does", "have": "has"}
 _PREPOSITION = re.compile(r"\b(?:for|of|on|about|by|from|in|under|to|with|at|than|as)(?:\s+the)?\s*$", re.IGNORECASE)
-_OPENS = re.compile(r"\s*(?:are|were|is|was|do|does|did|have|has|can|could|may|must)\b", re.IGNORECASE)
+_OPENS = re.compile(r"\s*(?:(?:how )?are|were|is|was|do|does|did|have|has|can|could|may|must)\b", re.IGNORECASE)
 
 _DO = re.compile(r"\b(?:do|does)\s+$", re.IGNORECASE)
 _AMONG = re.compile(
@@ -99,8 +109,14 @@ def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple
 
 
 def sides_of(question: str) -> tuple[PlannedQuestion, ...]:
-    """A question for each thing that the question compares or offers to choose from; none if there are not two."""
-    return _first_split(" ".join(question.split()), (_differing, _named_members, _listed_things, _repeated))
+    """A question for each thing that the question compares or offers to choose from, at most eight; else none."""
+    text = " ".join(question.split())
+    if len(text) > MAX_CHARS or re.search(r"\bwhether\b", text, re.IGNORECASE):
+        return ()
+    is_choice = _COMPARES.search(text) or (_CHOICE.match(text) and _NAMES_TO_CHOOSE.search(text))
+    rules = (_differing, _named_members, _listed_things, _repeated) if is_choice else (_differing,)
+    sides = _first_split(text, rules)
+    return sides if len(sides) <= MAX_SIDES else ()
 
 
 def _first_split(text: str, rules: Sequence[Rule], titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
@@ -122,14 +138,16 @@ def _several(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
 def _differing(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """A question for each of two things whose difference is asked for."""
     text = _DIFFERS_FROM.sub(r"how do \g<one> and \g<other> differ", text)
-    match = _DIFFERENCE.search(text) if _ASKS_DIFFERENCE.search(text) else None
-    if not match:
+    match = _DIFFERENCE.search(text)
+    if not match or any(map(_NO_SIDE.match, match.group("one", "other"))) or _has_verb(match["one"]):
         return []
     one, other = match["one"].split(), match["other"].split()
     is_shared = len(one) < len(other) and other[0].casefold() not in {"a", "an", "the"}
     shared = [*one, other[-1]] if is_shared else one  # "retail and professional clients"
     members = (" ".join(shared), match["other"])
-    return _members(text, [(*match.span(n), member) for n, member in enumerate(members, start=1)], named=False)
+    return _members(
+        text, [(*match.span(n), member) for n, member in zip(("one", "other"), members, strict=True)], named=False
+    )
 
 
 def _named_members(text: str, titles: Sequence[str]) -> list[PlannedQuestion]:
@@ -161,14 +179,16 @@ def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
         bounds = [_trimmed(at, piece) for at, piece in pieces]
         bounds[0] = _words_from_right(text, bounds[0], middle)
         bounds[-1] = _words_from_left(text, bounds[-1], middle)
-        if not _LISTS.search(text[: bounds[0][0]]):
+        before = text[: bounds[0][0]]
+        if not (_LISTS.search(before) or _CHOOSES.search(before)):
             continue
         members = [(start, end, text[start:end]) for start, end in bounds]
         if all(_is_thing(member) for _, _, member in members):
             return _members(text, members, named=False)
     two = _FIRST_TWO.match(text)
-    if not two or not all(_is_thing(two[n]) for n in (1, 2)):
+    if not two or not _COMPARES.search(text, two.end()) or not all(map(_is_thing, two.groups())):
         two = _ONLY_TWO.search(text) if _CHOICE.match(text) else None
+        two = two if two and _CHOOSES.search(text[: two.start() + 1]) else None
     if two and all(_is_choice(two[n]) for n in (1, 2)):
         return _members(text, [(two.start(n), two.end(n), two[n]) for n in (1, 2)], named=False)
     return []
@@ -177,9 +197,10 @@ def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
 def _repeated(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """A question each for X and Y of "What are the requirements for X and for Y?"."""
     match = _REPEATED.search(text)
-    if not match:
+    before = text[: match.start()] if match else ""
+    if not match or before.endswith(", "):  # "for A, for B and for C"
         return []
-    before, after = text[: match.start()], text[match.end() :]
+    after = text[match.end() :]
     members = (match[2], match[3])
     reason = f"{match[1].lower()} {members[0]}, and {match[1].lower()} {members[1]}"
     return [PlannedQuestion(_tidy(f"{before}{match[1]} {member}{after}"), reason) for member in members]
@@ -203,7 +224,7 @@ def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -
     parts = []
     for name in names:
         if in_place:
-            asked = f"{_DO.sub('does ', before)}{name}{after}"
+            asked = f"{before if opening else _DO.sub('does ', before)}{name}{after}"
             if opening and opening[0].strip().lower() in _SINGULAR:
                 verb = _SINGULAR[opening[0].strip().lower()]
                 asked = verb.capitalize() + asked[opening.end() :]
@@ -242,7 +263,13 @@ def _without(text: str, group: Sequence[Span]) -> str:
 def _is_thing(member: str) -> bool:
     """Whether this can be a list member: a few content words, with only articles or "of" between."""
     words = [word for word in member.casefold().split() if word not in {"a", "an", "the", "of"}]
-    return 1 <= len(words) <= MAX_THING_WORDS and not any(word in FUNCTION_WORDS for word in words)
+    is_plain = not any(word in FUNCTION_WORDS or _COMPARES.match(word) for word in words)
+    return 1 <= len(words) <= MAX_THING_WORDS and is_plain
+
+
+def _has_verb(side: str) -> bool:
+    """Whether a word after the first makes this a clause: "firms show retail", "firms that lend"."""
+    return any(word.tag in {"verb", "wh", "link"} for word in ParsedSentence(side).tokens[1:])
 
 
 def _is_choice(member: str) -> bool:
