@@ -184,6 +184,7 @@ def test_a_run_from_the_page_is_followed_stopped_and_goes_on(world, monkeypatch)
 
     index, models = open_index("policies", paths.indexes), SimpleNamespace(scorer=lambda _: scorer_of(ByWords()))
     monkeypatch.setattr(resources, "pipeline", lambda *_: SimpleNamespace(index=index, search=search, models=models))
+    monkeypatch.setattr("ragqa.ui.pages.gaps.policy_scorer", lambda scorer, _paths: scorer)
     at = page()
     assert "No row has been read yet" in at.caption[-1].value
     at.text_input(key="gaps_chapters").set_value("1.1, 1.2").run()

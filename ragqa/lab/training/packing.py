@@ -78,7 +78,7 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
         change, layer = tensor.astype(np.float32) - base.astype(np.float32), name.removesuffix(".weight")
         down, up = low_rank(change, rank)
         rest = change - up.astype(np.float32) @ down.astype(np.float32)
-        left_out = max(left_out, float(np.linalg.norm(rest) / max(np.linalg.norm(change), HALF_STEP)))
+        left_out = max(left_out, float(np.linalg.norm(rest)) / max(float(np.linalg.norm(change)), HALF_STEP))
         kept[f"{PREFIX}{layer}.lora_A.weight"], kept[f"{PREFIX}{layer}.lora_B.weight"] = down, up
         layers.append(layer)
     out.mkdir(parents=True, exist_ok=True)
