@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -51,7 +52,7 @@ from ragqa.corpus.documents.html_parts import (
 from ragqa.corpus.documents.html_styles import apply_styles
 from ragqa.corpus.documents.html_unseen import UNSEEN, leads_beside, main_of, neighbours_of, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import BOLD_LEVEL, OUTERMOST, Block, Kind, Parsed, UnreadableError
+from ragqa.corpus.documents.model import BOLD_LEVEL, OBLIGES, OUTERMOST, Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
 from ragqa.english.sentences import reads_as_heading
 
@@ -357,17 +358,22 @@ class _Walk:
                     self.walk(cell, depth, indent)
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
-        for row in rows:
+        for row, after in zip_longest(rows, rows[1:], fillvalue=()):
             label = text_of(row[0]) if len(row) > 1 else ""
             label = label if is_label(label) else ""
             for cell in row:
                 self.anchor = cell.get("id") or self.anchor
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                if cell in self.page.headings or (label and self._is_bold(cell)):
+                titled = (
+                    label
+                    and self._is_bold(cell)
+                    and not (OBLIGES.search(text_of(cell)) or all(map(is_bold, after[1:])))
+                )
+                if cell in self.page.headings or titled:
                     self._heading(cell, label, BOLD_LEVEL, indent)
-                    continue
-                self.walk(cell, depth, indent + 1, label)
+                else:
+                    self.walk(cell, depth, indent + 1, label)
                 label = "" if len(self.parsed.blocks) > before else label
             if label:
                 self._add("", "text", label, 0, indent)
