@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +35,7 @@ from ragqa.corpus.documents.html_parts import (
     items_of,
     lines_of,
     marks_of,
+    names_next,
     notes_last,
     notes_of,
     number_of,
@@ -52,7 +52,7 @@ from ragqa.corpus.documents.html_parts import (
 from ragqa.corpus.documents.html_styles import apply_styles
 from ragqa.corpus.documents.html_unseen import UNSEEN, leads_beside, main_of, neighbours_of, plain_words, take_out
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import BOLD_LEVEL, OBLIGES, OUTERMOST, Block, Kind, Parsed, UnreadableError
+from ragqa.corpus.documents.model import BOLD_LEVEL, OUTERMOST, Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
 from ragqa.english.sentences import reads_as_heading
 
@@ -358,19 +358,13 @@ class _Walk:
                     self.walk(cell, depth, indent)
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
-        for row, after in zip_longest(rows, rows[1:], fillvalue=()):
-            label = text_of(row[0]) if len(row) > 1 else ""
-            label = label if is_label(label) else ""
-            for cell in row:
-                self.anchor = cell.get("id") or self.anchor
+        for n, row in enumerate(rows):
+            label = text if len(row) > 1 and is_label(text := text_of(row[0])) else ""
+            self.anchor = next((cell.get("id") for cell in reversed(row) if cell.get("id")), self.anchor)
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                titled = (
-                    label
-                    and self._is_bold(cell)
-                    and not (OBLIGES.search(text_of(cell)) or all(map(is_bold, after[1:])))
-                )
-                if cell in self.page.headings or titled:
+                names = label and self._is_bold(cell) and names_next(cell, rows[n + 1 : n + 2])
+                if names or cell in self.page.headings:
                     self._heading(cell, label, BOLD_LEVEL, indent)
                 else:
                     self.walk(cell, depth, indent + 1, label)

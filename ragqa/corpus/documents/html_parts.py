@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
-from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, UnreadableError
+from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
@@ -30,7 +30,7 @@ _BOLD: Final = frozenset(("b", "strong"))
 _VERBS: Final = re.compile(r"\b(?:may|is|are|has|have|will|does|must|shall)\b")  # in a statement, and not in a title
 _UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
 _MOST_TITLES: Final = 3  # rows of titles at the top of a table
-_MAX_TITLE: Final = 8  # words of a title before a text in its line
+_MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
@@ -182,7 +182,8 @@ def run_in(element: HtmlElement) -> str:
     opening = opening[: spoken + 1]
     title = clean_line(" ".join(map(text_of, opening)))
     number, name = split_label(title, bare=True)
-    few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= _MAX_TITLE
+    most = MAX_BOLD_WORDS if re.search(r"\d[.-]\d", number) else _MAX_TITLE  # a number of several parts is no item's
+    few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= most
     if not few or not name[:1].isupper() or name[-1] != "." or _VERBS.search(name) or len(split_sentences(name)) > 1:
         return ""
     opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
@@ -271,6 +272,12 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
     return (
         all(len(row) == 2 for row in pairs) and sum(is_label(text_of(row[0])) for row in pairs) * 10 >= len(pairs) * 9
     )
+
+
+def names_next(cell: HtmlElement, after: list[list[HtmlElement]]) -> bool:
+    """Whether a bold cell beside a number says no duty, and a text that is not bold stands in the row after it."""
+    texts = (one for row in after for one in row if has_text(one) and not is_label(text_of(one)))
+    return not OBLIGES.search(text_of(cell)) and any(not is_bold(one) for one in texts)
 
 
 def titles_of(rows: list[list[HtmlElement]]) -> list[HtmlElement]:

@@ -32,18 +32,7 @@ from ragqa.corpus.documents.counting import (
     tell_apart,
     whole_value,
 )
-from ragqa.corpus.documents.labels import (
-    DOTTED,
-    GUIDANCE,
-    RANKS,
-    Step,
-    Value,
-    component,
-    follows,
-    is_later,
-    opens,
-    opens_list,
-)
+from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
@@ -140,8 +129,9 @@ class _Builder:
             return False
         if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
             return False
-        if inserted := re.fullmatch(r"\((\d+)\.(\d+)\)", step.printed):  # "(2.5)" behind "(2)" or "(2.4)"
-            before = {(component(inserted[1]),), (component(f"{inserted[1]}.{int(inserted[2]) - 1}"),)}
+        number, inserted = step.value[-1]
+        if step.style == "(1)" and inserted[:1] == ".":  # "(2.5)" behind "(2)" or "(2.4)"
+            before = {((number, ""),), ((number, f".{int(inserted[1:]) - 1:03}"),)}
             return not any(unit.style == "(1)" and unit.value in before for unit in (*self._stack, *self._closed))
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not opens_list(step) and not any(

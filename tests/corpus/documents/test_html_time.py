@@ -19,7 +19,10 @@ SHAPES = {
     "styles of their own": "".join(
         f"<style>.a{{font-weight:bold;x:{n}}}</style><p class='a b{n}'>1. x</p>" for n in range(60)
     ),
-    "links to the pages beside": "<div>" * 50 + "<a rel=next href=b.html>Next</a> <i>next</i>" * 9 + "</div>" * 50,
+    "links to the pages beside": "<div class=beside>"
+    + "<div>" * 50
+    + "<a rel=next href=b.html>Next</a> <i>next</i>" * 9
+    + "</div>" * 51,
     "titles of a table": "<table>" + "<tr><td colspan=2>Title</td></tr>" * 30 + "<tr><td>a<td>b</tr></table>",
     "notes of a term": "<dl class=footnote><dt>1</dt>" + "<dt>2</dt>" * 30 + "<dd>Note.</dd></dl>",
     "tables in tables": "<table><tr><td>" * 30 + "word" + "</td></tr></table>" * 30,
