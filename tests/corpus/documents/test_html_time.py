@@ -79,4 +79,4 @@ def test_terms_without_a_note_and_titles_of_a_table_are_read_in_time(tmp_path):
     terms = "<dt>1</dt>" * 20_000
     titles = "<tr><td colspan=2>Title of it</td></tr>" * 5_000
     body = f"<dl class=footnote>{terms}<dd>A note.</dd></dl><table>{titles}<tr><td>a<td>b</tr></table>"
-    assert seconds(body, tmp_path) < 8
+    assert seconds(body, tmp_path) < 4
