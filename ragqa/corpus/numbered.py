@@ -87,9 +87,16 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
         outside = f"{question[: mention.start]} {question[mention.end :]}"
         called = _called(mention.instrument, passages) if mention.instrument else ""
         words = read(mention.instrument or outside).content
-        if mention.opens and not (mention.kind or mention.before):  # only words of titles can explain the number
-            words &= frozenset().union(*_names(resolver.passages).values())
+        names, near = _names(resolver.passages), frozenset[str]()
+        bare = mention.opens and not (mention.kind or mention.before)
+        if bare:  # only words of titles can explain the number, most words of one, or the one before the number
+            words &= frozenset().union(*names.values())
+            before = question[: mention.start].split()[-1:]
+            near = read(" ".join(before)).content if "".join(before)[:1].isupper() else near
         meant = {called: 1.0} if called else _meant(words, resolver)
+        if bare and not called:
+            said = {one.document_id for one in _titled(resolver.passages) if _says(words, one)}
+            meant = {name: share for name, share in meant.items() if near & names[name] or name in said}
         for named in mention.named:
             found = [resolver.anywhere(mention.kind, one) for one in _written(named)]
             of_meant = (places for places in found if any(meant.get(name, 0.0) >= ENOUGH for name in places))
@@ -98,6 +105,12 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
             is_named = any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
             if best and (is_named or not (mention.instrument or (mention.opens and not mention.kind))):
                 yield [places[name][:2] for name in (best[:1] if is_named else best)]
+
+
+def _says(words: frozenset[str], passage: Passage) -> bool:
+    """Whether these are most words of the title of a passage's document, or of its id."""
+    owns = (read(text).content for text in (passage.title, passage.document_id))
+    return any(2 * len(words & own) > len(own) for own in owns)
 
 
 def _written(named: Named) -> Iterator[Named]:
@@ -121,7 +134,12 @@ def _meant(words: frozenset[str], resolver: Resolver) -> dict[str, float]:
 
 
 @lru_cache(4)
+def _titled(passages: Sequence[Passage]) -> Sequence[Passage]:
+    """The last passage of each document, which has its title."""
+    return [*{one.document_id: one for one in passages}.values()]
+
+
+@lru_cache(4)
 def _names(passages: Sequence[Passage]) -> dict[str, frozenset[str]]:
     """The words of each document's title and id."""
-    titles = {one.document_id: one.title for one in passages}
-    return {name: read(f"{title} {name}").content for name, title in titles.items()}
+    return {one.document_id: read(f"{one.title} {one.document_id}").content for one in _titled(passages)}

@@ -41,6 +41,7 @@ CORPUS = tuple(
         ("What does rule 9.9.9 say?", ()),
         ("How long are records kept?", ()),
         ("Within 3.1.2 Business Days?", ()),
+        ("May a market stall cost 3.1.2 euros?", ()),
     ],
 )
 def test_the_rule_is_that_of_the_document_named(question, ids):

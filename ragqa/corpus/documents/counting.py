@@ -13,6 +13,7 @@ from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
+    HYPHENED,
     LATIN,
     LEARNED,
     RANKS,
@@ -24,6 +25,7 @@ from ragqa.corpus.documents.labels import (
     is_later,
     opens,
     opens_list,
+    parted,
     read_label,
 )
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Kind, Unit, words_of
@@ -49,6 +51,8 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     """The steps of a block's number and its text without them."""
     is_heading = block.kind == "heading"
     if block.label:
+        if HYPHENED.fullmatch(block.label):
+            return (parted(block.label, block.label),), block.text
         steps, rest = read_label(block.label, bare=True)
         if block.place.startswith("sheet=") and block.level:
             return (Step(block.label, ID, ((0, block.label),)),), block.text
@@ -111,7 +115,10 @@ def is_of_page(block: Block) -> bool:
 
 
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] Boats …"."""
+    """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] Boats …".
+
+    Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise.
+    """
     blocks = list(blocks)
     run: list[int] = []
     numbered: set[int] = set()
@@ -121,8 +128,17 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         if number and number in {1, len(run) + 1}:
             run = [*run, n] if number > 1 else [n]
             numbered.update(run if len(run) >= MARKED else ())
+    alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
+    for n, block in enumerate(blocks):
+        if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
+            value = parted("", match[2]).value
+            alike.setdefault(match[2].partition("-")[0], []).append((value, n, match))
+    rising = (held for held in alike.values() if len(held) > 1 and all(a[0] < b[0] for a, b in pairwise(held)))
+    hyphened = {n: match for held in rising for _, n, match in held if not match[1]}
     for n, block in enumerate(blocks):
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
+        if n in hyphened:
+            label, text = hyphened[n][2], block.text[hyphened[n].end() :]
         yield replace(block, label=label.strip("[]"), text=text) if label else block
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import component, is_label, split_label
-from ragqa.corpus.documents.model import MAX_BOLD_WORDS
+from ragqa.corpus.documents.model import MAX_BOLD_WORDS, OBLIGES, words_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -27,6 +27,7 @@ _SHORT: Final = 20  # most words of a link in a list or of a control
 _LINKED: Final = 0.8  # share of words in links from which a zone is a list of links
 _RECURS: Final = 0.6  # share of the pages with a zone on which a control recurs
 _LEAST_PAGES: Final = 3
+_SHEET: Final = 60  # mean words of a printed sheet, at least
 _NAMING: Final = 0.75  # share of the texts of a class that are names from which all are headings
 _LEAST_TEXTS: Final = 2
 _COUNTED: Final = re.compile(r"(\d{1,4}[A-Z]{0,2}) [A-Z]")
@@ -121,7 +122,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
     by_look: dict[Zone, list[tuple[Leaf, bool]]] = {}
     for leaf, after in zip_longest(leaves, leaves[1:]):
         if leaf.zone and leaf.element.tag not in _HEADINGS:
-            followed = after is not None and _look(after) != _look(leaf)
+            followed = after is not None and _look(after) != _look(leaf) and not after.text[:1].islower()
             by_look.setdefault(_look(leaf), []).append((leaf, followed))
     found: tuple[set[HtmlElement], set[HtmlElement]] = (set(), set())
     for pairs in by_look.values():
@@ -132,6 +133,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
             found[0].update(leaf.element for leaf in held)
         elif _count_up(held) or sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
             titles = (leaf for leaf, followed in pairs if followed and leaf.text[-1] not in ":;,")
+            titles = (leaf for leaf in titles if not OBLIGES.search(leaf.text))
             found[1].update(one.element for one in titles if one.text[-1] != "." or one.text[0].isdigit())
     return found
 
@@ -147,7 +149,8 @@ def _numbers(text: str) -> bool:
 
 def _count_up(leaves: Sequence[Leaf]) -> bool:
     """Whether these are titles with rising numbers in front, "17 Title", "17A Other title", and few end a sentence."""
-    found = [match for leaf in leaves if leaf.text.count(" ") < MAX_BOLD_WORDS and (match := _COUNTED.match(leaf.text))]
+    few = (leaf.text for leaf in leaves if leaf.text.count(" ") < MAX_BOLD_WORDS and not OBLIGES.search(leaf.text))
+    found = [match for text in few if (match := _COUNTED.match(text))]
     values = [component(match[1]) for match in found]
     ended = sum(leaf.text[-1] in ".;:," for leaf in leaves)
     rising = all(one < other for one, other in pairwise(values))
@@ -157,28 +160,54 @@ def _count_up(leaves: Sequence[Leaf]) -> bool:
 def _names(leaf: Leaf) -> bool:
     """Whether a paragraph may be a heading: a few words with a capital first letter that are no sentence."""
     text = split_label(leaf.text, bare=True)[1] if leaf.text[:1].isdigit() else leaf.text  # "3A Keepers"
-    few = text[:1].isupper() and len(text.split()) <= _SHORT // 2 and not leaf.n_linked
+    few = text[:1].isupper() and len(text.split()) <= _SHORT // 2 and not leaf.n_linked and not OBLIGES.search(text)
     return few and leaf.element.tag in {"p", "div", "td"} and leaf.text[-1].isalpha()
 
 
-def _contents_of(leaves: Sequence[Leaf]) -> set[HtmlElement]:
-    """The entries of lists that have only links into the page, at least three."""
+def _contents_of(leaves: Sequence[Leaf], main: HtmlElement) -> set[HtmlElement]:
+    """The entries of lists, at least three, that have only links into the page, whose words mostly stand there."""
     lists: dict[HtmlElement, list[Leaf]] = {}
     for leaf in leaves:
         around = [one for one in (leaf.element, *leaf.element.iterancestors()) if one.tag in {"ol", "ul"}]
         if around:
             lists.setdefault(around[-1], []).append(leaf)
-    return {
-        leaf.element
-        for entries in lists.values()
-        if len(entries) >= _LEAST_PAGES and all(map(_leads_into_page, entries))
-        for leaf in entries
-    }
+    linked = {around: [_target(leaf) for leaf in held] for around, held in lists.items() if len(held) >= _LEAST_PAGES}
+    linked = {around: names for around, names in linked.items() if all(names)}
+    texts = _texts_at(leaves, main) if linked else {}
+    found: set[HtmlElement] = set()
+    for around, names in linked.items():
+        entries = {leaf.element for leaf in lists[around]}
+        there = [texts.get(name, (None, "")) for name in names]
+        alike = sum(_stands_in(leaf.text, text) for leaf, (_, text) in zip(lists[around], there, strict=True))
+        if alike > _RECURS * len(names) and not any(one is None or one in entries for one, _ in there):
+            found |= entries
+    return found
 
 
-def _leads_into_page(leaf: Leaf) -> bool:
-    links = [link for link in leaf.element.iter("a") if (link.get("href") or "")[:1] == "#"]
-    return len(links) == 1 and leaf.n_linked == leaf.text.count(" ") + 1
+def _target(leaf: Leaf) -> str:
+    """The name of the place in the page to which all words of a text are one link; empty if there is none."""
+    names = [href[1:] for link in leaf.element.iter("a") if (href := link.get("href") or "")[:1] == "#"]
+    return names[0] if len(names) == 1 and leaf.n_linked == leaf.text.count(" ") + 1 else ""
+
+
+def _texts_at(leaves: Sequence[Leaf], main: HtmlElement) -> dict[str, tuple[HtmlElement, str]]:
+    """For each name of a place, the first element with text there, and the text of it and of the next."""
+    after = {leaf.element: f"{leaf.text} {nxt.text if nxt else ''}" for leaf, nxt in zip_longest(leaves, leaves[1:])}
+    found: dict[str, tuple[HtmlElement, str]] = {}
+    waiting: list[HtmlElement] = []
+    for element in main.iter():
+        waiting.append(element)
+        if element in after:
+            for one in (*waiting, *element.iter()):
+                for name in {one.get("id"), one.get("name")} - {None}:
+                    found.setdefault(name, (element, after[element]))
+            waiting.clear()
+    return found
+
+
+def _stands_in(entry: str, text: str) -> bool:
+    words, there = {*words_of(entry)}, {*words_of(text)}
+    return len(words & there) * 2 > len(words)
 
 
 def _running_of(leaves: Sequence[Leaf], main: HtmlElement) -> Iterator[HtmlElement]:
@@ -189,6 +218,15 @@ def _running_of(leaves: Sequence[Leaf], main: HtmlElement) -> Iterator[HtmlEleme
         inside.setdefault(path[-1], []).append(leaf)
     if len({(sheet.tag, sheet.get("class")) for sheet in inside}) != 1 or len(inside) < _LEAST_PAGES:
         return
+    if sum(leaf.text.count(" ") + 1 for leaf in leaves) < _SHEET * len(inside):
+        return
+    printed = [
+        [int(leaf.text) for leaf in (*held[:2], *held[-2:]) if leaf.text.isdecimal()] for held in inside.values()
+    ]
+    if not all(printed) or any(other[0] != one[0] + 1 for one, other in pairwise(printed)):
+        return
+    if not all(any(_begins_part(leaf) for leaf in held) for held in inside.values()):
+        return
     for edge in (slice(0, 2), slice(-2, None)):
         recurring = Counter(text for held in inside.values() for text in {leaf.text for leaf in held[edge]})
         running = {text for text, times in recurring.items() if times > _RECURS * len(inside) and " " in text}
@@ -197,9 +235,14 @@ def _running_of(leaves: Sequence[Leaf], main: HtmlElement) -> Iterator[HtmlEleme
                 yield from (leaf.element for leaf in held[edge] if leaf.text in running or leaf.text.isdigit())
 
 
+def _begins_part(leaf: Leaf) -> bool:
+    """Whether this is a heading or begins with a number, and is more than a number."""
+    return leaf.element.tag in _HEADINGS or (bool(split_label(leaf.text)[0]) and not is_label(leaf.text))
+
+
 def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones, main: HtmlElement) -> Mapping[HtmlElement, str]:
     """The outermost elements that are furniture, with their words. ``place`` has the zones of the pages beside it."""
-    contents = {*_contents_of(leaves), *(running := {*_running_of(leaves, main)})}
+    contents = {*_contents_of(leaves, main), *(running := {*_running_of(leaves, main)})}
     gone = {
         leaf.element
         for leaf in leaves

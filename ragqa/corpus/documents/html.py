@@ -35,6 +35,7 @@ from ragqa.corpus.documents.html_parts import (
     items_of,
     lines_of,
     marks_of,
+    names_next,
     notes_last,
     notes_of,
     number_of,
@@ -357,17 +358,16 @@ class _Walk:
                     self.walk(cell, depth, indent)
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
-        for row in rows:
-            label = text_of(row[0]) if len(row) > 1 else ""
-            label = label if is_label(label) else ""
-            for cell in row:
-                self.anchor = cell.get("id") or self.anchor
+        for n, row in enumerate(rows):
+            label = text if len(row) > 1 and is_label(text := text_of(row[0])) else ""
+            self.anchor = next((cell.get("id") for cell in reversed(row) if cell.get("id")), self.anchor)
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                if cell in self.page.headings or (label and self._is_bold(cell)):
+                names = label and self._is_bold(cell) and names_next(cell, rows[n + 1 : n + 2])
+                if names or cell in self.page.headings:
                     self._heading(cell, label, BOLD_LEVEL, indent)
-                    continue
-                self.walk(cell, depth, indent + 1, label)
+                else:
+                    self.walk(cell, depth, indent + 1, label)
                 label = "" if len(self.parsed.blocks) > before else label
             if label:
                 self._add("", "text", label, 0, indent)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
-from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, UnreadableError
+from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
@@ -26,8 +26,11 @@ HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
 _BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
-_BOLD: Final = frozenset(("b", "strong", "u"))
-_OBLIGES: Final = re.compile(r"\b(?:must|shall)\b")  # in a rule, and not in its title
+_BOLD: Final = frozenset(("b", "strong"))
+_VERBS: Final = re.compile(r"\b(?:may|is|are|has|have|will|does|must|shall)\b")  # in a statement, and not in a title
+_UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
+_MOST_TITLES: Final = 3  # rows of titles at the top of a table
+_MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
@@ -111,8 +114,16 @@ def lines_of(text: str) -> Iterator[str]:
 
 def marks_of(main: HtmlElement) -> set[str]:
     """The raised marks of notes that stand in texts, without links."""
-    raised = (one for one in main.iter("sup") if one.getprevious() is not None or (one.getparent().text or "").strip())
-    return {mark for mark in map(text_of, raised) if 0 < len(mark) <= 3 and is_label(mark)}
+    found: set[str] = set()
+    for one in main.iter("sup"):
+        mark, before, above = text_of(one), one.getprevious(), one.getparent()
+        said = (above.text if before is None else before.tail) or ""
+        if before is None and not said.strip():
+            if above.tag in BLOCKS and not found and is_label(mark):  # the page raises the numbers of paragraphs
+                return set()
+        elif 0 < len(mark) <= 3 and is_label(mark) and not _UNIT.search(said[-3:].rstrip()):
+            found.add(mark)
+    return found
 
 
 def runs_on(before: str, text: str) -> bool:
@@ -171,8 +182,9 @@ def run_in(element: HtmlElement) -> str:
     opening = opening[: spoken + 1]
     title = clean_line(" ".join(map(text_of, opening)))
     number, name = split_label(title, bare=True)
-    few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= MAX_BOLD_WORDS
-    if not few or not name[:1].isupper() or name[-1] != "." or _OBLIGES.search(name) or len(split_sentences(name)) > 1:
+    most = MAX_BOLD_WORDS if re.search(r"\d[.-]\d", number) else _MAX_TITLE  # a number of several parts is no item's
+    few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= most
+    if not few or not name[:1].isupper() or name[-1] != "." or _VERBS.search(name) or len(split_sentences(name)) > 1:
         return ""
     opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
     for one in opening:
@@ -181,12 +193,20 @@ def run_in(element: HtmlElement) -> str:
 
 
 def notes_of(element: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
-    """The notes in this element, each with its mark: each term of a definition list, else only itself."""
-    terms = [*element.iterchildren("dt")] if element.tag == "dl" else []
-    for term in terms:
-        yield from ((one, text_of(term).strip("()[].")) for one in islice(term.itersiblings("dd"), 1))
-    if not terms:
+    """The notes in this element, each with its mark: each definition of a list with the term before, else itself."""
+    if element.tag != "dl" or element.find("dd") is None:
         yield element, ""
+        return
+    term = None
+    for child in element.iterchildren("dt", "dd", "div", "p"):
+        if term is not None and child.tag != "dd":
+            yield term, ""
+        mark = text_of(term).strip("()[].") if term is not None else ""
+        term = child if child.tag == "dt" else None
+        if term is None:
+            yield child, mark if child.tag == "dd" else ""
+    if term is not None:
+        yield term, ""
 
 
 def notes_last(element: HtmlElement) -> Iterator[HtmlElement]:
@@ -234,9 +254,13 @@ def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
 
 
 def cells_in(table: HtmlElement) -> list[list[HtmlElement]]:
-    """The cells of the table's own rows, without those that only hold the colon between a term and its meaning."""
-    cells = ([cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table))
-    return [[cell for cell in row if len(cell) or (cell.text or "").strip() != ":"] for row in cells]
+    """The cells of the table's own rows, without a column that only holds the colons between terms and meanings."""
+    rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table)]
+    said: dict[int, set[str]] = {}
+    for row in rows:
+        for n, cell in enumerate(row):
+            said.setdefault(n, set()).add("(elements)" if len(cell) else (cell.text or "").strip())
+    return [[cell for n, cell in enumerate(row) if said[n] not in ({":"}, {":", ""})] for row in rows]
 
 
 def is_layout(rows: list[list[HtmlElement]]) -> bool:
@@ -250,10 +274,18 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
     )
 
 
-def titles_of(rows: list[list[HtmlElement]]) -> Iterator[HtmlElement]:
+def names_next(cell: HtmlElement, after: list[list[HtmlElement]]) -> bool:
+    """Whether a bold cell beside a number says no duty, and a text that is not bold stands in the row after it."""
+    texts = (one for row in after for one in row if has_text(one) and not is_label(text_of(one)))
+    return not OBLIGES.search(text_of(cell)) and any(not is_bold(one) for one in texts)
+
+
+def titles_of(rows: list[list[HtmlElement]]) -> list[HtmlElement]:
     """Removes the first rows whose one cell spans a table of several columns, and returns their cells."""
-    while len(rows) > 1 and _spans(rows[0], _width(rows)):
-        yield rows.pop(0)[0]
+    width = _width(rows)
+    titles = [*takewhile(lambda row: _spans(row, width), rows[: min(_MOST_TITLES, len(rows) - 1)])]
+    del rows[: len(titles)]
+    return [row[0] for row in titles]
 
 
 def _width(rows: list[list[HtmlElement]]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +28,7 @@ _FURNITURE: Final = re.compile(
 )  # must match a whole class name
 _BESIDE: Final = {"prev", "previous", "next", "up", "home", "start", "contents"}  # how pages of a book are linked
 _MOST_BESIDE: Final = 40  # links to other pages of a book
+_MOST_AROUND: Final = 200  # characters, and elements, of links to other pages and the titles beside them
 _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # share of a page's text from which an element is not furniture, whatever its name
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -59,17 +60,21 @@ def leads_beside(body: HtmlElement, named: dict[str, str], title: str) -> Iterat
     """The outermost elements that hold only links to these pages, and no words but those of links and titles."""
     links = [*islice((link for link in body.iter("a") if link.get("href") in named), _MOST_BESIDE)]
     known = {*words_of(" ".join((title, *named.values(), *map(text_of, links))))}
-    for link in links:
-        around = takewhile(
-            lambda one: (
-                one is not body
-                and not any(True for _ in one.iter("h1", "h2", "h3"))
-                and all(other.get("href") in named for other in one.iter("a"))
-                and {*words_of(text_of(one))} <= known
-            ),
-            link.iterancestors(),
+
+    @cache
+    def leads(one: HtmlElement) -> bool:
+        inside = [*islice(one.iter(), _MOST_AROUND + 1)]
+        return (
+            one is not body
+            and len(inside) <= _MOST_AROUND
+            and len(text := text_of(one)) <= _MOST_AROUND
+            and not any(other.tag in {"h1", "h2", "h3"} for other in inside)
+            and all(other.get("href") in named for other in inside if other.tag == "a")
+            and {*words_of(text)} <= known
         )
-        yield from [*around][-1:]
+
+    for link in links:
+        yield from [*takewhile(leads, link.iterancestors())][-1:]
 
 
 def plain_words(body: HtmlElement) -> list[str]:

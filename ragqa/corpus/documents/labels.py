@@ -40,7 +40,10 @@ _PART = r"\d{1,4}[A-Za-z]{0,2}"
 _SIGN = re.compile(
     rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+[A-Za-z]?-))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
 )
-_HYPHENED = re.compile(rf"(?!(?:19|20)\d\d-)({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘])")  # "12-41-101 Title"
+_YEAR = r"(?:19|20)\d\d"
+HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
+    rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
+)
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
 _LONG = re.compile(r"(\d{4})(\.)(?=\s+[A-Z])")  # "2210. Title"
 _BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:{LATIN}))(?=\s+\S|$)")
@@ -186,20 +189,24 @@ def _word(text: str) -> tuple[Step, int] | None:
 
 def _sign(text: str) -> tuple[Step, int] | None:
     found = _SIGN.match(text)
-    return _parted(f"§ {found[1]}" if "§" in found[0] else text[: found.end(1)], found) if found else None
+    return (
+        (parted(f"§ {found[1]}" if "§" in found[0] else text[: found.end(1)], found[1]), _behind(text, found.end()))
+        if found
+        else None
+    )
 
 
-def _parted(printed: str, found: re.Match[str]) -> tuple[Step, int]:
+def parted(printed: str, number: str) -> Step:
     """The step of a number of several parts, or of one behind the sign of sections."""
-    value = tuple(map(component, re.split("[.-]", found[1])))
-    return Step(printed, DOTTED if len(value) > 1 else "article", value), _behind(found.string, found.end())
+    value = tuple(map(component, re.split("[.-]", number)))
+    return Step(printed, DOTTED if len(value) > 1 else "article", value)
 
 
 def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
     book = _BOOK.match(text) if bare else None
     start = book.end() if book else 0
-    found = _DOTTED.match(text, start) or (_HYPHENED.match(text) if bare else None)
-    return _parted(text[: found.end(1)], found) if found else None
+    found = _DOTTED.match(text, start)
+    return (parted(text[: found.end(1)], found[1]), _behind(text, found.end())) if found else None
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
@@ -128,6 +129,10 @@ class _Builder:
             return False
         if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
             return False
+        number, inserted = step.value[-1]
+        if step.style == "(1)" and inserted[:1] == ".":  # "(2.5)" behind "(2)" or "(2.4)"
+            before = {((number, ""),), ((number, f".{int(inserted[1:]) - 1:03}"),)}
+            return not any(unit.style == "(1)" and unit.value in before for unit in (*self._stack, *self._closed))
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not opens_list(step) and not any(
             unit.style == style and is_later(unit.value, value) for style, value in step.readings() for unit in known
@@ -269,8 +274,10 @@ class _Builder:
                 held, depth = self._stack[-1].parts, len(self._stack)
                 self._stack = self._closed[:n]
                 above = self._stack[-1].parts
-                while held is not above and isinstance(one := held[-1], Unit) and one.kind == "heading":
-                    above.append(held.pop())
+                if held is not above:
+                    moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(held))]
+                    del held[len(held) - len(moved) :]
+                    above.extend(reversed(moved))
                 self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
                 return n - 1
         return None

@@ -68,3 +68,15 @@ def test_a_style_sheet_that_fills_the_page_is_read_in_time(tmp_path, sheet):
 
 def test_a_style_that_fills_an_attribute_is_read_in_time(tmp_path):
     assert seconds("<ol style='" + "list-style:" * 40_000 + "'><li>A firm must act.</li></ol>", tmp_path) < 5
+
+
+def test_links_to_the_pages_beside_are_sought_near_them_only(tmp_path):
+    links = "<a rel=next href=b.html>Next</a> " * 30
+    assert seconds(f"{'<div>' * 60}{links}{'next ' * 20_000}{'</div>' * 60}", tmp_path) < 5
+
+
+def test_terms_without_a_note_and_titles_of_a_table_are_read_in_time(tmp_path):
+    terms = "<dt>1</dt>" * 20_000
+    titles = "<tr><td colspan=2>Title of it</td></tr>" * 5_000
+    body = f"<dl class=footnote>{terms}<dd>A note.</dd></dl><table>{titles}<tr><td>a<td>b</tr></table>"
+    assert seconds(body, tmp_path) < 4

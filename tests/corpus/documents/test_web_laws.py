@@ -305,28 +305,44 @@ def test_a_row_of_one_cell_is_a_heading_or_a_text_and_printed_once(tmp_path):
 
 def test_a_list_of_links_into_the_page_is_its_contents(tmp_path):
     entries = "".join(f"<li><a href='#{name}'>{name.title()} and more</a></li>" for name in ("lamps", "bells", "oars"))
-    texts = "".join(f"<h3 id='{name}'>{name.title()}</h3><p>Of {name}.</p>" for name in ("lamps", "bells", "oars"))
+    texts = "".join(
+        f"<h3 id='{name}'>{name.title()}, more</h3><p>Of {name}.</p>" for name in ("lamps", "bells", "oars")
+    )
     found = read(tmp_path, f"<div class='all'><h2>In this book</h2><ol>{entries}</ol>{texts}</div>")
     assert [block.text for block in found.blocks if block.kind == "heading"] == [
         "In this book",
-        "Lamps",
-        "Bells",
-        "Oars",
+        "Lamps, more",
+        "Bells, more",
+        "Oars, more",
     ]
     assert sum(block.kind == "text" for block in found.blocks) == 3
+    for others in (texts.replace("more", "few").replace("Of", "On"), texts.replace("id=", "class="), ""):
+        listed = entries if others else entries.replace("#", "#top").replace("#toplamps", "#")
+        found = read(tmp_path, f"<div class='all'><h2>In this book</h2><ol>{listed}</ol>{others}</div><p>A text.</p>")
+        assert "Lamps and more" in " ".join(block.text for block in found.blocks)
 
 
 def test_words_at_the_head_of_each_sheet_and_links_to_the_pages_beside_are_furniture(tmp_path):
     sheets = "".join(
-        f"<div class='s'><p>{n}</p><p>Book of the lamps</p><p>{n}. A keeper has {n} oars.</p><p>{n} rows.</p></div>"
+        f"<div class='s'><p>{n}</p><p>Book of the lamps</p><p>{n}. A keeper has {n} oars{' and one more' * 20}.</p>"
+        f"<p>{n} rows.</p></div>"
         for n in range(7, 11)
     )
     found = read(tmp_path, sheets)
-    assert [block.text for block in found.blocks][:3] == [
+    assert [block.text.replace(" and one more", "") for block in found.blocks][:3] == [
         "7. A keeper has 7 oars.",
         "7 rows.",
         "8. A keeper has 8 oars.",
     ]
+    rules = "".join(
+        f"<section><p>{n}</p><p>Status: In force</p><p>A keeper has {n} oars{' and one more' * words}.</p>"
+        "<p>Applies to all harbours.</p></section>"
+        for n, words in zip((12, 13, 14, 15), (1, 40, 1, 60), strict=True)
+    )
+    found = read(tmp_path, f"<main>{rules}</main>")
+    assert "12" in found.blocks[0].text + found.blocks[0].label
+    assert [block.text for block in found.blocks].count("Applies to all harbours.") == 4
+    assert [block.text for block in found.blocks].count("Status: In force") == 4
     links = "<table><tr><th>Of bells</th></tr><tr><td><a href='1.html'>Back</a> 1. Of oars</td></tr></table>"
     head = "<title>Of bells</title><link rel='prev' href='1.html' title='1. Of oars'>"
     found = read(tmp_path, f"{links}<h1>Of bells</h1><p>A bell rings. See <a href='1.html'>oars</a>.</p>", head)
@@ -374,8 +390,8 @@ def test_a_class_of_titles_may_end_with_an_abbreviation_and_notes_have_raised_ma
     )
     found = numbers(tmp_path, f"{body}<hr><p><sup>1</sup> See the Act.</p>")
     assert list(found) == ["35", "36", "39A", "40", "40.note 1"]
-    below = passages(read(tmp_path, "<p><u>Later words</u></p><p>They follow.</p>"))
-    assert (below[1].section, below[1].text) == ("Later words", "They follow.")
+    found = read(tmp_path, "<p><u>The keeper pays the pilot</u></p><p>They row.</p>")  # as bills set new text
+    assert [block.kind for block in found.blocks] == ["text", "text"]
 
 
 def test_brackets_around_what_a_rule_comes_from():
@@ -455,3 +471,88 @@ def test_a_dash_after_a_title_labels_as_headings_and_colons_between_terms_and_me
     )
     found = numbers(tmp_path, f"<h2>1. Terms</h2><table>{rows}</table>")
     assert found["1.R"].endswith(meanings[1])
+
+
+def test_a_colon_in_a_table_that_has_other_values_in_its_column_is_a_value(tmp_path):
+    rows = "<tr><th>Sea<th>Old<th>New</tr><tr><td>A<td>:<td>5</tr><tr><td>B<td>6<td>:</tr>"
+    (table,) = (block.text for block in read(tmp_path, f"<p>Boats.</p><table>{rows}</table>").blocks[1:])
+    assert [line.count("|") for line in table.splitlines()] == [2, 2, 2]
+    assert "A | : | 5" in table
+
+
+def test_every_definition_of_a_list_of_notes_is_kept(tmp_path):
+    notes = "<dt>1</dt><dd>One.</dd><dd>Again.</dd><dt>2</dt><dt>3</dt><dd>Three.</dd><dt>Four</dt>"
+    found = read(tmp_path, f"<h2>1 Oars</h2><p>Oars float.</p><dl class='footnote'>{notes}</dl>")
+    assert [(block.label, block.text) for block in found.blocks[2:] if block.kind == "note"] == [
+        ("1", "One."),
+        ("", "Again."),
+        ("2", ""),
+        ("3", "Three."),
+        ("", "Four"),
+    ]
+    found = read(tmp_path, "<h2>1 Oars</h2><p>Oars float.</p><dl class='footnote'><dt>One oar</dt></dl>")
+    assert found.blocks[-1].text == "One oar"
+
+
+def test_a_raised_number_behind_a_unit_or_after_raised_numbers_of_paragraphs_is_no_note(tmp_path):
+    for first in ("<p>The hut has 50 m<sup>2</sup>.</p>", "<p><sup>1</sup> A lamp<sup>2</sup> burns.</p>"):
+        found = read(tmp_path, f"<h1>Huts</h1>{first}<p><sup>2</sup> The keeper must sign.</p>")
+        assert "note" not in {block.kind for block in found.blocks}
+
+
+def test_bold_cells_beside_numbers_are_headings_only_of_texts(tmp_path):
+    rows = "<tr><td>1.<td><b>Lamps</b></tr><tr><td>2.<td>A keeper lights it.</tr><tr><td>3.<td><b>He must pay</b></tr>"
+    found = read(tmp_path, f"<h1>Boats</h1><table>{rows}<tr><td>4.<td><b>Bells</b></tr></table>")
+    assert [(block.kind, block.label) for block in found.blocks[1:]] == [
+        ("heading", "1."),
+        ("text", "2."),
+        ("text", "3."),
+        ("text", "4."),
+    ]
+    assert {"2.", "3."} <= {one.number for one in passages(found)}
+
+
+def test_hyphens_number_only_headings_that_begin_alike_and_rise(tmp_path):
+    for name in ("24-7 Support", "31-12-2023 Accounts", "2-3 Weeks of notice"):
+        assert [*numbers(tmp_path, f"<h1>Lamps</h1><h2>{name}</h2><p>A lamp burns.</p>")] == [""]
+    found = numbers(tmp_path, "<h2>12-4 Lamps</h2><p>A lamp burns.</p><h2>12-5 Oars</h2><p>An oar floats.</p>")
+    assert found["12-5"] == "An oar floats."
+
+
+def test_statements_of_a_class_with_rising_numbers_are_no_headings(tmp_path):
+    body = "".join(
+        f"<p class='r'>{n} Every keeper of a lamp shall light it</p><p class='t'>{text}</p>"
+        for n, text in ((1, "When it is dark."), (2, "Until dawn."), (3, "With oil."))
+    )
+    assert "heading" not in {block.kind for block in read(tmp_path, body).blocks}
+    names = ("Lamps", "Bells", "Oars")
+    body = "".join(f"<p class='r'>{name} of keepers</p><p class='t'>are kept here</p>" for name in names)
+    assert "heading" not in {block.kind for block in read(tmp_path, body).blocks}
+
+
+def test_a_loss_in_brackets_is_no_item():
+    found = built(
+        Block("(1) The boats were sold."), Block("(2) The oars too."), Block("Sums", "heading"), Block("(4.5) Net loss")
+    )
+    assert [*found][:2] == ["(1)", "(2)"]
+    assert not any("4.5" in number for number in found)
+
+
+def test_bold_sentences_before_a_text_are_no_titles(tmp_path):
+    found = read(tmp_path, "<p><b>5. The keeper is liable for any loss of oil.</b> A pilot pays.</p><p>6. Oars.</p>")
+    assert "heading" not in {block.kind for block in found.blocks}
+
+
+def test_headings_between_two_numbers_of_a_list_keep_their_order():
+    found = build(
+        [
+            Block("Article 1", "heading", level=2),
+            Block("3. A keeper has:"),
+            Block("(1) A lamp."),
+            Block("Oars", "heading", level=3),
+            Block("Ropes", "heading", level=4),
+            Block("(2) A bell."),
+        ]
+    )
+    named = [text.text for unit in found.walk() if unit.kind == "heading" for text in unit.texts]
+    assert named == ["Oars", "Ropes"]
