@@ -35,9 +35,10 @@ def clauses(text: str) -> tuple[Clause, ...]:
     subject, lead = text[: tokens[modal].start], text[: tokens[verb].start]
     found: list[Clause] = []
     for span in _pieces(text, tokens, verb):
-        if not (tokens_of := ParsedSentence(span.text).tokens):
+        words = ParsedSentence(span.text).tokens
+        if not words:  # marks alone
             continue
-        first = tokens_of[0]
+        first = words[0]
         if not found:
             found.append(Clause(Span(text[: span.end], 0, span.end), text[: span.end]))
             continue

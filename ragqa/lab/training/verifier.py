@@ -152,19 +152,12 @@ def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
 
     A clashing sentence is also paired with its part alone, and as a claim with the rule.
     """
-    lead = next((part.text for part in gap.parts if part.key == "lead"), "")
     for policy in gap.texts:
-        sentences = [span.text for span in split_sentences(policy.text)]
-        told = " ".join(sentences[n] for n in policy.sentences if n < len(sentences))
-        clashing = [one for one in sentences if policy.clash and policy.clash.policy in one]
-        for part in gap.parts:
-            if part.key == "lead":
-                continue
-            label = _label_of_part(policy, part.key, part.text)
-            if label is not None:
-                own = clashing if label == CONTRADICTION else []
-                for premise in dict.fromkeys((policy.text, told or policy.text, *own)):
-                    yield LabelledPair(premise, f"{lead} {part.text}".strip(), label, "gaps")
+        told, clashing = _deciding(policy)
+        for hypothesis, label in _labelled_parts(gap, policy):
+            own = clashing if label == CONTRADICTION else []
+            for premise in dict.fromkeys((policy.text, told or policy.text, *own)):
+                yield LabelledPair(premise, hypothesis, label, "gaps")
         yield from (LabelledPair(gap.rule, one, CONTRADICTION, "gaps") for one in clashing)
 
 
@@ -178,32 +171,40 @@ def policy_pairs(gap: Gap, chance: random.Random) -> list[LabelledPair]:
 
     Entailment: the policy states it, or is stricter; contradiction: it clashes; neutral: it does not state it.
     """
-    lead = next((part.text for part in gap.parts if part.key == "lead"), "")
+    has_list = any(part.key == "lead" for part in gap.parts)
     found: dict[tuple[str, str], int] = {}
     for policy in gap.texts:
-        sentences = [span.text for span in split_sentences(policy.text)]
-        told = (
-            " ".join(sentences[n] for n in policy.sentences if n < len(sentences)) if policy.label != "absent" else ""
-        )
-        clashing = [one for one in sentences if policy.clash and policy.clash.policy in one]
-        for premise in (policy.text, told) if told else (policy.text,):
-            found[premise, gap.rule] = LABEL_OF_POLICY[policy.label]
-        for part in gap.parts:
-            label = None if part.key == "lead" else _label_of_part(policy, part.key, part.text)
-            if label is None:
-                continue
-            hypothesis = f"{lead} {part.text}".strip()
+        told, clashing = _deciding(policy)
+        premises = (policy.text, told) if told and policy.label != "absent" else (policy.text,)
+        found |= {(premise, gap.rule): LABEL_OF_POLICY[policy.label] for premise in premises}
+        for hypothesis, label in _labelled_parts(gap, policy):
             found[policy.text, hypothesis] = label
             if label == CONTRADICTION:
                 found |= {(one, hypothesis): label for one in clashing}
-            elif told and chance.random() < TOLD:
+            elif len(premises) > 1 and chance.random() < TOLD:
                 found[told, hypothesis] = label
         missing = [part.text for part in gap.parts if part.key in policy.missing]
-        for clause in () if lead else clauses(gap.rule):
-            label = _label_of_clause(policy, clause.span.text, missing)
-            if label is not None:
-                found[policy.text, clause.text] = label
+        for clause in () if has_list else clauses(gap.rule):
+            known = _label_of_clause(policy, clause.span.text, missing)
+            if known is not None:
+                found[policy.text, clause.text] = known
     return [LabelledPair(premise, hypothesis, label, "policies") for (premise, hypothesis), label in found.items()]
+
+
+def _deciding(policy: PolicyText) -> tuple[str, list[str]]:
+    """The sentences that decide, as one text, and those with the clashing words."""
+    sentences = [span.text for span in split_sentences(policy.text)]
+    told = " ".join(sentences[n] for n in policy.sentences if n < len(sentences))
+    return told, [one for one in sentences if policy.clash and policy.clash.policy in one]
+
+
+def _labelled_parts(gap: Gap, policy: PolicyText) -> Iterator[tuple[str, int]]:
+    """Each part of the rule after its lead-in, with its label by this policy where that is known."""
+    lead = next((part.text for part in gap.parts if part.key == "lead"), "")
+    for part in gap.parts:
+        label = None if part.key == "lead" else _label_of_part(policy, part.key, part.text)
+        if label is not None:
+            yield f"{lead} {part.text}".strip(), label
 
 
 def _label_of_clause(policy: PolicyText, clause: str, missing: Sequence[str]) -> int | None:
