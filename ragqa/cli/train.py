@@ -243,23 +243,21 @@ def pack(
     out: Annotated[Path, typer.Option(help="Folder to write; beside the folder of a base that it shares with.")],
     base: Annotated[str, typer.Option(help="Model whose word embeddings it shares.")] = "nli-minilm-l6",
     body: Annotated[
-        Path | None, typer.Option(help="Safetensors file of the model it was trained from: pack only the difference.")
+        Path | None,
+        typer.Option(help="Model it was trained from, a folder or a safetensors file: pack the difference."),
     ] = None,
-    rank: Annotated[
-        int | None,
-        typer.Option(min=1, help="Rank of each matrix's change: 16 with --body; without it, pack changes of --base."),
-    ] = None,
+    rank: Annotated[int, typer.Option(min=1, help="With --body: rank of each matrix's difference.")] = 16,
     earlier: Annotated[
         Path | None, typer.Option(help="Folder of the classifier whose training it continues: pack a mean of both.")
     ] = None,
     share: Annotated[float, typer.Option(min=0, max=1, help="With --earlier: share of the later weights.")] = 0.5,
 ) -> None:
-    """Pack a classifier: int8 matrices that share words with a base, or low-rank changes of a base or body."""
+    """Pack a classifier: int8 matrices that share word embeddings with a base, or an adapter of a body."""
     if body:
-        left_out = pack_adapter(folder, body, rank or 16, out)
-        stdout().print(plain(f"{out} is an adapter; it leaves out at most {left_out:.1%} of a change"))
+        left_out = pack_adapter(folder, body, rank, out)
+        stdout().print(plain(f"{out} is an adapter of rank {rank}; it leaves out at most {left_out:.1%} of a change"))
         return
-    shared = pack_model(folder, resolve_model(base), out, earlier, share, rank or 0)
+    shared = pack_model(folder, resolve_model(base), out, earlier, share)
     stdout().print(plain(f"{out} is packed; shared with {base}: {', '.join(shared) or 'nothing'}"))
 
 

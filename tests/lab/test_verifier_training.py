@@ -14,7 +14,7 @@ from ragqa.errors import ModelError
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
 from ragqa.lab.training.loop import WEIGHTS
 from ragqa.lab.training.nli import pairs_sha256
-from ragqa.lab.training.packing import pack_model
+from ragqa.lab.training.packing import pack_adapter, pack_model
 from ragqa.lab.training.taught import taught_pairs, unlabelled_pairs
 from ragqa.lab.training.verifier import (
     CONTRADICTION,
@@ -29,7 +29,7 @@ from ragqa.lab.training.verifier import (
     policy_pairs,
 )
 from ragqa.models import write_manifest
-from ragqa.models.inference.weights import PACKED, is_packed, read_weights
+from ragqa.models.inference.weights import PACKED, is_packed, needs_base, read_weights
 from ragqa.types.scores import NliProbabilities
 from tests.conftest import DATA as SHARED
 from tests.support.tiny_models import write_trainable
@@ -214,30 +214,32 @@ def test_packed_weights_are_nearly_those_that_were_packed(trained, tmp_path):
         assert np.allclose(tensor, after[name], atol=np.abs(tensor).max() / 100), name
 
 
-def test_low_rank_changes_of_a_packed_base_are_packed_and_read(trained, tmp_path):
-    from safetensors.numpy import load_file, save_file
+def test_an_adapter_of_a_packed_model_is_read_with_it_and_with_no_other(trained, tmp_path):
+    from safetensors.numpy import save_file
 
     base, folder = trained
-    pack_model(folder, base, tmp_path / "packed")
-    known = read_weights(tmp_path / "packed")
-    chance = np.random.default_rng(1)
-    wide = [name for name, one in known.items() if one.ndim == 2 and len(one) >= 8]
+    packed, out = tmp_path / "packed", tmp_path / "changed"
+    pack_model(folder, base, packed)
+    known, chance = read_weights(packed), np.random.default_rng(1)
     changes = {
-        name: (chance.normal(size=(len(known[name]), 2)) @ chance.normal(size=(2, known[name].shape[1]))).astype("f4")
-        for name in wide
-        if "embeddings" not in name
+        name: chance.normal(size=(len(one), 2)) @ chance.normal(size=(2, one.shape[1]))
+        for name, one in known.items()
+        if one.ndim == 2 and "layer." in name
     }
-    further = {name: one + changes.get(name, 0) for name, one in known.items()}
-    save_file({name: np.ascontiguousarray(one) for name, one in further.items()}, folder / WEIGHTS)
+    further = {name: np.ascontiguousarray(one + changes.get(name, 0), dtype="f4") for name, one in known.items()}
+    save_file(further, folder / WEIGHTS)
     write_manifest(folder, "nli", WEIGHTS)
-    shared = pack_model(folder, tmp_path / "packed", tmp_path / "changed", rank=2)
-    assert set(changes) <= set(shared)
-    after = read_weights(tmp_path / "changed")
+    with pytest.raises(ModelError, match="expected --out beside the base"):
+        pack_adapter(folder, packed, 2, tmp_path / "elsewhere" / "changed")
+    assert pack_adapter(folder, packed, 2, out) < 0.01
+    assert needs_base(out)
+    after = read_weights(out)
     assert set(after) == set(further)
     for name, tensor in further.items():
         assert np.allclose(tensor, after[name], atol=np.abs(tensor).max() / 100), name
-    kept = load_file(tmp_path / "changed" / PACKED)
-    assert {kept[f"{name}.down"].shape[0] for name in changes} == {2}
+    pack_model(folder, base, packed)  # has other weights by now
+    with pytest.raises(ModelError, match="expected sha256"):
+        read_weights(out)
 
 
 def test_the_mean_with_earlier_weights_is_packed_and_others_are_refused(trained, tmp_path):

@@ -24,7 +24,7 @@ from ragqa.infra.files import replacing
 from ragqa.models import write_manifest
 from ragqa.models.inference.precision import Computed, Subject, timings
 from ragqa.models.inference.torch_engine import classifier_of, quiet_transformers, torch_version
-from ragqa.models.inference.weights import is_packed
+from ragqa.models.inference.weights import needs_base
 from ragqa.settings.config import Precision
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def load_classifier(
             config.hidden_dropout_prob = dropout
             config._attn_implementation = "eager"  # on CPUs faster than sdpa, whose backward pass is slow in bf16
             model: PreTrainedModel
-            if is_packed(base):
+            if needs_base(base):
                 model = classifier_of(base, config)
             else:
                 model = AutoModelForSequenceClassification.from_pretrained(

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
-from ragqa.models import manifest_of, write_manifest
-from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, low_rank, pack, read_weights
+from ragqa.models import fingerprint, manifest_of, write_manifest
+from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack, read_weights
 
 HALF_STEP = 2.0**-10  # relative rounding error in half precision
 SMALLEST = 2.0**-24  # positive number in half precision
@@ -22,22 +22,15 @@ MATRIX = 2  # dimensions
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 
 
-def pack_model(
-    folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5, rank: int = 0
-) -> tuple[str, ...]:
+def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5) -> tuple[str, ...]:
     """Packs the model of ``folder`` into ``out``, which must be beside ``base``; returns the shared names.
-
-    With a ``rank``, only low-rank changes of the base's matrices are packed.
 
     With ``earlier``, the weights from which its training started, a mean of both is packed, with ``share`` for the new
     ones (Wortsman et al. 2022). The mean keeps more of what only one of the trainings taught. Raises ModelError.
     """
     from safetensors.numpy import load_file
 
-    if out.resolve().parent != base.resolve().parent:
-        msg = f"expected --out beside the base {base.resolve()}, whose word embeddings it shares, got {out.resolve()}"
-        msg += f"; write to {base.resolve().parent / out.name}"
-        raise ModelError(msg)
+    _check_beside(base, out)
     weights = load_file(folder / WEIGHTS)
     if earlier:
         others = load_file(earlier / WEIGHTS)
@@ -45,10 +38,16 @@ def pack_model(
             raise ModelError(f"expected the tensors of {folder} in {earlier}, found others; name what it began with")
         weights = {name: _mean(one, others[name], share) for name, one in weights.items()}
     out.mkdir(parents=True, exist_ok=True)
-    shared = pack(weights, read_weights(base), base.name, out / PACKED, rank)
+    shared = pack(weights, load_file(base / WEIGHTS), base.name, out / PACKED)
     _copy(folder, out)
     write_manifest(out, manifest_of(folder)["kind"], PACKED)
     return shared
+
+
+def _check_beside(base: Path, out: Path) -> None:
+    if out.resolve().parent != base.resolve().parent:
+        msg = f"expected --out beside the base {base.resolve()}, whose weights it needs, got {out.resolve()}"
+        raise ModelError(f"{msg}; write to {base.resolve().parent / out.name}")
 
 
 def _mean(tensor: npt.NDArray[Any], other: npt.NDArray[Any], share: float) -> npt.NDArray[Any]:
@@ -57,36 +56,40 @@ def _mean(tensor: npt.NDArray[Any], other: npt.NDArray[Any], share: float) -> np
 
 
 def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
-    """Writes the difference of the classifier in ``folder`` from ``body``, a safetensors file, as an adapter.
+    """Writes the difference of the classifier in ``folder`` from ``body`` as an adapter.
 
+    ``body`` is a safetensors file, or the folder of a model, beside which ``out`` must be and from which it is read.
     For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in half precision.
     Returns the largest share, in [0, 1], of a difference's norm that is lost. Raises ModelError if the two do not fit.
     """
     from safetensors.numpy import load_file, save_file
 
     prefix = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"] + "."
-    trained, known = load_file(folder / WEIGHTS), load_file(body)
+    is_model = body.is_dir()
+    if is_model:
+        _check_beside(body, out)
+    trained, known = load_file(folder / WEIGHTS), read_weights(body) if is_model else load_file(body)
     kept = {PREFIX + name: tensor.astype(np.float16) for name, tensor in trained.items() if name.startswith(HEAD)}
     layers, left_out = [], 0.0
     for name, tensor in trained.items():
-        base = known.get(name.removeprefix(prefix))
+        base = known.get(name if is_model else name.removeprefix(prefix))
         if name.startswith(HEAD) or (base is not None and _is_rounded(tensor, base)):
             continue
         if base is None or base.shape != tensor.shape or tensor.ndim != MATRIX:
             msg = f"expected {body} to have {name} but for a matrix's change, found another tensor; name its own body"
             raise ModelError(msg)
-        change, layer = tensor.astype(np.float32) - base.astype(np.float32), name.removesuffix(".weight")
-        down, up = low_rank(change, rank)
-        rest = change - up.astype(np.float32) @ down.astype(np.float32)
-        left_out = max(left_out, float(np.linalg.norm(rest)) / max(float(np.linalg.norm(change)), HALF_STEP))
-        kept[f"{PREFIX}{layer}.lora_A.weight"], kept[f"{PREFIX}{layer}.lora_B.weight"] = down, up
+        u, sizes, v = np.linalg.svd(tensor.astype(np.float32) - base.astype(np.float32), full_matrices=False)
+        left_out = max(left_out, float(np.sqrt((sizes[rank:] ** 2).sum() / (sizes**2).sum())))
+        root, layer = np.sqrt(sizes[:rank]), name.removesuffix(".weight")
+        kept[f"{PREFIX}{layer}.lora_A.weight"] = np.ascontiguousarray(root[:, None] * v[:rank]).astype(np.float16)
+        kept[f"{PREFIX}{layer}.lora_B.weight"] = np.ascontiguousarray(u[:, :rank] * root).astype(np.float16)
         layers.append(layer)
     out.mkdir(parents=True, exist_ok=True)
     save_file(kept, out / ADAPTER_WEIGHTS, metadata={"format": "pt"})
     settings = {
         "peft_type": "LORA",
         "task_type": "SEQ_CLS",
-        "base_model_name_or_path": body.stem,
+        "base_model_name_or_path": body.name if is_model else body.stem,
         "r": rank,
         "lora_alpha": rank,
         "target_modules": sorted(layers),
@@ -94,7 +97,8 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
     }
     (out / ADAPTER_CONFIG).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     _copy(folder, out)
-    write_manifest(out, "adapter", ADAPTER_WEIGHTS)
+    base_sha256 = fingerprint(body) if is_model else ""
+    write_manifest(out, manifest_of(folder)["kind"] if is_model else "adapter", ADAPTER_WEIGHTS, base=base_sha256)
     return left_out
 
 

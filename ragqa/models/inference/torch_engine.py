@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.models.inference.pair_encoding import Inputs
-from ragqa.models.inference.weights import is_packed, unpack
+from ragqa.models.inference.weights import needs_base, read_weights
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class TorchEngine:
         self.precision = precision
         try:
             with quiet_transformers():
-                if is_packed(folder):
+                if needs_base(folder):
                     model = classifier_of(folder)
                 else:
                     model = AutoModelForSequenceClassification.from_pretrained(
@@ -73,13 +73,13 @@ class TorchEngine:
 
 
 def classifier_of(folder: Path, config: Any = None) -> Any:  # noqa: ANN401 - a model of transformers
-    """The packed classifier in this folder, in float32; ``config`` replaces the folder's own. Raises ModelError."""
+    """The packed or adapted classifier in this folder, in float32; ``config`` replaces its own. Raises ModelError."""
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     auto: Any = AutoModelForSequenceClassification  # its class methods are not annotated
     model = auto.from_config(config or AutoConfig.from_pretrained(folder, local_files_only=True))
-    weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in unpack(folder).items()}
+    weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in read_weights(folder).items()}
     model.load_state_dict(weights, strict=False)  # position ids are no weights
     return model
 

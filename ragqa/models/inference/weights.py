@@ -1,8 +1,8 @@
 """The weights of a model's folder: safetensors as they are, packed, or with a low-rank adapter merged in.
 
 In ``packed.safetensors``, matrices are int8 with a ``NAME.scale`` (float32, one per row) and all else is fp16. The
-file's metadata names a neighbouring folder, the base, and the tensors that it shares, with their sha256. A shared
-matrix with a ``NAME.down`` and a ``NAME.up`` is changed by their product (Hu et al. 2021).
+file's metadata names a neighbouring folder whose word embeddings it shares, with their sha256. A folder with an adapter
+(PEFT's format) alone names a neighbouring folder, too, the model that it changes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
+from ragqa.models import fingerprint, manifest_of
 
 PACKED: Final = "packed.safetensors"
 SCALE: Final = ".scale"
-DOWN: Final = ".down"  # fp16, shape (rank, n_in)
-UP: Final = ".up"  # fp16, shape (n_out, rank)
 LARGEST = 127  # of an int8
 LEAST_ROWS = 8  # a matrix with fewer rows is a head and stays in fp16
 ADAPTER_CONFIG: Final = "adapter_config.json"
@@ -31,29 +30,25 @@ PREFIX: Final = "base_model.model."
 Weights = Mapping[str, npt.NDArray[Any]]
 
 
+def needs_base(folder: Path) -> bool:
+    """Whether the folder's weights can be read only with those of a neighbouring one: packed, or an adapter."""
+    return is_packed(folder) or (folder / ADAPTER_CONFIG).is_file()
+
+
 def is_packed(folder: Path) -> bool:
     """Whether the folder holds packed weights."""
     return (folder / PACKED).is_file()
 
 
-def pack(weights: Weights, base: Weights, base_name: str, file: Path, rank: int = 0) -> tuple[str, ...]:
-    """Writes ``file``; returns the names of the 2-D tensors that it shares with ``base``.
-
-    With a ``rank``, a matrix of the base's shape is shared, too, with the largest ``rank`` singular triples of its
-    change. Without, only equal ones are.
-    """
+def pack(weights: Weights, base: Weights, base_name: str, file: Path) -> tuple[str, ...]:
+    """Writes ``file``; returns the names of the equal 2-D tensors that it shares with ``base``."""
     from safetensors.numpy import save_file
 
     kept: dict[str, npt.NDArray[Any]] = {}
     shared = []
     for name, tensor in weights.items():
-        fits = name in base and tensor.ndim == 2 and base[name].shape == tensor.shape
-        if fits and np.array_equal(base[name], tensor):
+        if name in base and tensor.ndim == 2 and np.array_equal(base[name], tensor):
             shared.append(name)
-        elif fits and rank and len(tensor) >= LEAST_ROWS:
-            shared.append(name)
-            change = tensor.astype(np.float32) - base[name].astype(np.float32)
-            kept[name + DOWN], kept[name + UP] = low_rank(change, rank)
         elif tensor.ndim == 2 and len(tensor) >= LEAST_ROWS:
             rows = tensor.astype(np.float32)
             scale = np.maximum(np.abs(rows).max(axis=1) / LARGEST, np.finfo(np.float32).tiny)
@@ -66,14 +61,6 @@ def pack(weights: Weights, base: Weights, base_name: str, file: Path, rank: int 
     return tuple(shared)
 
 
-def low_rank(change: npt.NDArray[Any], rank: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """(down, up) in half precision: ``up @ down`` has the ``rank`` largest singular triples of ``change``."""
-    u, sizes, v = np.linalg.svd(change, full_matrices=False)
-    root = np.sqrt(sizes[:rank])
-    down, up = root[:, None] * v[:rank], u[:, :rank] * root
-    return np.ascontiguousarray(down).astype(np.float16), np.ascontiguousarray(up).astype(np.float16)
-
-
 def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
     """All weights by name, float32 where they were packed. Raises ModelError if the base's weights differ."""
     from safetensors import SafetensorError, safe_open
@@ -84,7 +71,7 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
             kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         shared = [name for name in metadata["shared"].split(",") if name]
         base_folder = folder.parent / metadata["base"]
-        base = unpack(base_folder) if is_packed(base_folder) else _tensors(base_folder, shared)
+        base = _tensors(base_folder, shared)
         found = _sha256(base, shared)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
@@ -98,11 +85,7 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
         )
     weights = {name: base[name] for name in shared}
     for name, tensor in kept.items():
-        if name.endswith(DOWN):
-            changed = name.removesuffix(DOWN)
-            up = kept[changed + UP].astype(np.float32)
-            weights[changed] = weights[changed].astype(np.float32) + up @ tensor.astype(np.float32)
-        elif not name.endswith((SCALE, UP)):
+        if not name.endswith(SCALE):
             scale = kept.get(name + SCALE)
             weights[name] = tensor if scale is None else np.multiply(tensor, scale[:, None], dtype=np.float32)
     return weights
@@ -127,9 +110,11 @@ def _sha256(weights: Weights, names: Sequence[str]) -> str:
 
 
 def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """Every tensor in the folder's safetensors files by name, unpacked if packed. Raises ModelError."""
+    """Every tensor by name: unpacked if packed, those of its base with an adapter merged in. Raises ModelError."""
     if is_packed(folder):
         return unpack(folder)
+    if (folder / ADAPTER_CONFIG).is_file():
+        return merge_adapter(read_weights(_base_of(folder)), folder)
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -140,6 +125,20 @@ def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
     except (OSError, SafetensorError, ValueError) as error:
         raise unreadable(folder, error) from error
     return weights
+
+
+def _base_of(folder: Path) -> Path:
+    """The neighbouring folder of the model that this adapter changes. Raises ModelError if it is another model."""
+    try:
+        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        base = folder.parent / str(config["base_model_name_or_path"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise unreadable(folder, error) from error
+    expected, found = manifest_of(folder).get("base"), fingerprint(base)
+    if found != expected:
+        msg = f"{folder} changes the model {base}, expected sha256 {expected}, found {found}; reinstall ragqa."
+        raise ModelError(msg)
+    return base
 
 
 def unreadable(folder: Path, error: Exception) -> ModelError:
