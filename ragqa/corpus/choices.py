@@ -16,9 +16,8 @@ from ragqa.types import Passage
 LOOKED_AT: Final = 400  # passages
 _DOCUMENTS: Final = 6  # documents that are read for the sample
 _SENTENCE: Final = 60  # characters: shorter passages are mostly headings, which do not show the language
-_NUMBERED: Final = (
-    0.5  # share of passages with a rule number from which a corpus gets the analyser of rules below headings
-)
+# Share of passages with a rule number from which a corpus gets the analyser of rules below headings.
+_NUMBERED: Final = 0.5
 
 T = TypeVar("T")
 

@@ -367,11 +367,10 @@ def is_stricter(text: str, required: Quantity, other: Quantity) -> bool:
     False where the text does not say which way it limits. A period is at most as long as one of as many business days.
     """
     before = text[max(0, required.span.start - _BEFORE) : required.span.start]
-    recurs = required.dimension == RECURRENCE
-    smaller = recurs or _SMALLER.search(before) is not None
+    smaller = required.dimension == RECURRENCE or _SMALLER.search(before) is not None
     in_days = smaller and required.dimension == BUSINESS and other.dimension == "time"
-    if required.dimension != other.dimension and not in_days:
+    if required.equals(other) or (required.dimension != other.dimension and not in_days):
         return False
     if smaller:
-        return other.size < required.size and not required.equals(other)
-    return other.size > required.size and not required.equals(other) and _LARGER.search(before) is not None
+        return other.size < required.size
+    return other.size > required.size and _LARGER.search(before) is not None

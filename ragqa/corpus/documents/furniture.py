@@ -242,12 +242,13 @@ def _begins_part(leaf: Leaf) -> bool:
 
 def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones, main: HtmlElement) -> Mapping[HtmlElement, str]:
     """The outermost elements that are furniture, with their words. ``place`` has the zones of the pages beside it."""
-    contents = {*_contents_of(leaves, main), *(running := {*_running_of(leaves, main)})}
+    running = {*_running_of(leaves, main)}
+    left_out = running | _contents_of(leaves, main)
     gone = {
         leaf.element
         for leaf in leaves
         if (
-            leaf.element in contents
+            leaf.element in left_out
             or any(zones.is_list_of_links(leaf.zone) for zones in (page, place))
             or (place.recurs(leaf.zone, leaf.text) and leaf.element.tag != "h1")
         )

@@ -189,11 +189,10 @@ def _word(text: str) -> tuple[Step, int] | None:
 
 def _sign(text: str) -> tuple[Step, int] | None:
     found = _SIGN.match(text)
-    return (
-        (parted(f"§ {found[1]}" if "§" in found[0] else text[: found.end(1)], found[1]), _behind(text, found.end()))
-        if found
-        else None
-    )
+    if not found:
+        return None
+    printed = f"§ {found[1]}" if "§" in found[0] else text[: found.end(1)]
+    return parted(printed, found[1]), _behind(text, found.end())
 
 
 def parted(printed: str, number: str) -> Step:
@@ -206,7 +205,9 @@ def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
     book = _BOOK.match(text) if bare else None
     start = book.end() if book else 0
     found = _DOTTED.match(text, start)
-    return (parted(text[: found.end(1)], found[1]), _behind(text, found.end())) if found else None
+    if not found:
+        return None
+    return parted(text[: found.end(1)], found[1]), _behind(text, found.end())
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:

@@ -341,7 +341,8 @@ class _Builder:
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 anew = unit.is_heading and not is_heading and any(one.style in RANKS for one in self._stack[n + 1 :])
                 weight -= 2 * anew  # the texts of an article below this heading are numbered anew
-                weight = 2.5 if opens(value) and self._starts_again(n, indent, is_heading) else weight
+                if opens(value) and self._starts_again(n, indent, is_heading):
+                    weight = 2.5
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
