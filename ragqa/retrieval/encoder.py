@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import FairLock, RecentResults
-from ragqa.models.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
+from ragqa.models.inference.bert_graph import STREAMS, BertShape, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.pair_encoding import (
     Inputs,
     PairEncoder,
@@ -37,10 +37,13 @@ BERT_TOKENS_PER_BATCH: Final = 1536
 TRIAL: Final = (2, 192)  # passages, and tokens of each, in the batch that times the precisions
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s, 70 with 32 texts per batch (2 cores)
 TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time, to bound memory
+BATCHES_PER_TURN: Final = 4  # after which another session may compute
+REMEMBERED_TEXTS: Final = 8192  # vectors of sentences in memory: 13 MB
+LONGEST_REMEMBERED: Final = 1024  # texts of a call; more are an index, which would displace all others
 
 
 class BertEncoder:
-    """An encoder that is loaded once and shared by every session; it computes one batch at a time.
+    """An encoder that is loaded once and shared by every session; it computes a few batches at a time.
 
     Passages are encoded in the chosen precision; "auto" is the faster one on this machine. Questions are always encoded
     in fp32: this takes milliseconds, and the scores of a copied index do not depend on the machine.
@@ -67,13 +70,24 @@ class BertEncoder:
         computed = self._engines[self._precision].precision if self._precision in self._engines else self._precision
         self.info = ModelInfo(name, weights.sha256, f"{computed}, {library}")
         self._queries: RecentResults[str, FloatMatrix] = RecentResults()
+        self._recent: RecentResults[str, FloatMatrix] = RecentResults(REMEMBERED_TEXTS)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """The vectors of passages: a read-only float32 array of shape (n_texts, dimension), rows of length 1.
 
         Text beyond the model's window (256 word pieces) is not read. The bits of a vector do not depend on the other
-        texts.
+        texts. Recent texts are cached, because answers and verdicts read the same sentences.
         """
+        if not 0 < len(texts) <= LONGEST_REMEMBERED:
+            return self._encoded(texts)
+        known = self._recent.known(texts)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        found = {text: vector.copy() for text, vector in zip(new, self._encoded(new), strict=True)}
+        self._recent.remember(found)
+        known |= found
+        return _read_only(np.stack([known[text] for text in texts]))
+
+    def _encoded(self, texts: Sequence[str]) -> FloatMatrix:
         parts = [
             self._encode(texts[n : n + TEXTS_PER_CALL], self._precision) for n in range(0, len(texts), TEXTS_PER_CALL)
         ]
@@ -88,11 +102,14 @@ class BertEncoder:
         with self._turn:
             encoded = self._tokenizer.encode([(text, "") for text in texts])
         vectors = np.zeros((len(texts), self._dimension), np.float32)
-        for batch in batches_by_length([len(text.ids) for text in encoded], BERT_TOKENS_PER_BATCH):
-            inputs = padded_inputs([encoded[position] for position in batch], pad_id=0)
+        batches = batches_by_length([len(text.ids) for text in encoded], BERT_TOKENS_PER_BATCH)[::-1]
+        for start in range(0, len(batches), BATCHES_PER_TURN):
+            turn = batches[start : start + BATCHES_PER_TURN]
+            inputs = [padded_inputs([encoded[position] for position in batch], pad_id=0) for batch in turn]
             with self._turn:
-                (states,) = engine.infer([inputs])
-            vectors[batch] = _pooled(states, inputs["attention_mask"])
+                states = engine.infer(inputs)
+            for batch, one, states_of_batch in zip(turn, inputs, states, strict=True):
+                vectors[batch] = _pooled(states_of_batch, one["attention_mask"])
         return vectors
 
     def _chosen(self, precision: Precision, library: str, batch: Inputs) -> Computed:
@@ -120,7 +137,7 @@ class BertEncoder:
         weights = read_weights(self._weights.folder)
         for adapter in self._weights.adapters:
             weights = merge_adapter(weights, adapter)
-        return OpenVinoEngine(self._weights.folder, self._shape, precision, weights)
+        return OpenVinoEngine(self._weights.folder, self._shape, precision, weights, STREAMS)
 
     @cached_property
     def _dimension(self) -> int:

@@ -274,6 +274,21 @@ class TestLocalEncoders:
         assert one is one_again is still_one
         assert two_again is not two
 
+    def test_sentences_are_computed_once_and_an_index_does_not_displace_them(self, monkeypatch):
+        computed = []
+        encoded = BertEncoder._encoded
+        monkeypatch.setattr(
+            BertEncoder, "_encoded", lambda self, texts: computed.append(len(texts)) or encoded(self, texts)
+        )
+        monkeypatch.setattr(encoder_module, "LONGEST_REMEMBERED", 4)
+        fresh = BertEncoder(precision="fp32")
+        first = fresh.encode(["one", "two", "one"])
+        assert (fresh.encode(["two", "three", "one"])[[2, 0, 2]] == first).all()
+        fresh.encode(["one", "two", "three", "four", "five"])
+        assert computed == [2, 1, 5]
+        assert (fresh.encode(["one", "two"]) == first[:2]).all()
+        assert computed == [2, 1, 5, 0]
+
     def test_what_is_shared_cannot_be_changed(self, minilm):
         for texts in (["one"], ["one", "two"]):
             with pytest.raises(ValueError, match="read-only"):

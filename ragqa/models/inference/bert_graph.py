@@ -23,6 +23,8 @@ from ragqa.models.inference.pair_encoding import Inputs
 from ragqa.models.inference.weights import Weights, read_weights, unreadable
 
 TELEMETRY = "openvino_telemetry"
+# Parallel batches: 1.2 times as fast as one with the browser on the same two cores, 1.05 times without.
+STREAMS: Final = 2
 FARAWAY = -1e9  # added to the attention scores of padding, so that its weight is exactly 0
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import FairLock
-from ragqa.models.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_version
+from ragqa.models.inference.bert_graph import STREAMS, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.pair_encoding import (
     EncodedPair,
     InputForm,
@@ -35,7 +35,6 @@ Pair = tuple[str, str]
 MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first
 TOKEN_BUDGET = 768  # per batch, padding included
 TOKENS_PER_TURN = 6144  # per turn, after which another session may compute: 0.4 s on two cores
-STREAMS = 2  # parallel batches: 1.2 times as fast as one with the browser on the same two cores, 1.05 times without
 PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
 TRIAL = (2, 104)  # pairs and their tokens in each batch of a timing, as in typical use
 GPU_DEVICE = Path("/dev/nvidiactl")  # checked first, because importing torch takes seconds
