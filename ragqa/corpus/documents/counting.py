@@ -28,13 +28,15 @@ from ragqa.corpus.documents.labels import (
     parted,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Kind, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
-_OPENS: Final = re.compile(r"[A-Z][^.()—]{2,80}[.—]\s?(?=\((?:1|a|A|i)\)\s)")
+_DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
+_TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+\.\s+(?=[A-Z(“\"‘'])")  # "Title. Text"
+_OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
@@ -44,6 +46,7 @@ _WORD: Final = re.compile("[a-z]{4}")
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters
 ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
+MAX_TITLE_WORDS: Final = 40
 NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 
@@ -142,25 +145,48 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         yield replace(block, label=label.strip("[]"), text=text) if label else block
 
 
-def opened(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with a list that opens in its title's line apart: "(b) Bells. (1) A bell …" before "(2) …"."""
+def titled(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with the title before a numbered text apart: "4.2 Oil.— A keeper …", "(b) Bells. (1) A bell …".
+
+    It ends with a dash, or a list opens behind it and goes on, or most texts with such numbers begin with one, too. It
+    has none of the verbs of statements. The title of an item stays a text.
+    """
     blocks = list(blocks)
-    for n, block in enumerate(blocks):
-        steps, text = read_block(block) if block.kind == "text" else ((), "")
-        found = _OPENS.match(text) if len(steps) == 1 else None
-        begun = read_label(text[found.end() :])[0] if found else ()
-        if (
-            found
-            and len(begun) == 1
-            and opens_list(begun[0])
-            and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
-        ):
-            at = len(block.text) - len(text) + found.end()
-            title: Kind = "heading" if steps[0].style in {"1.", DOTTED} else "text"
-            yield replace(block, text=block.text[:at].strip(" .—"), kind=title)
+    read = [_numbered(block) if block.kind == "text" else ("", (), "") for block in blocks]
+    every = Counter(style for style, _, _ in read)
+    named = Counter(style for style, _, text in read if _names(text, _TITLED))
+    alike = {style for style, times in named.items() if times >= MARKED and times * 4 >= every[style] * 3}
+    for n, (block, (style, steps, text)) in enumerate(zip(blocks, read, strict=True)):
+        is_item = style not in {"1.", DOTTED, *RANKS}
+        end = 0 if is_item or not style else _names(text, _DASHED) or (_names(text, _TITLED) if style in alike else 0)
+        if not end and style and (at := _names(text, _OPENS)):
+            begun = read_label(text[at:])[0]
+            opens_it = len(begun) == 1 and opens_list(begun[0])
+            end = at if opens_it and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
+        if end:
+            at = len(block.text) - len(text) + end
+            kind: Kind = "text" if is_item else "heading"
+            yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
             yield replace(block, text=block.text[at:], label="")
         else:
             yield block
+
+
+def _numbered(block: Block) -> tuple[str, tuple[Step, ...], str]:
+    """The style of a text's single number, "" if there is none, its steps, and the text without them."""
+    steps, text = read_block(block)
+    if not steps and not block.label:  # a sentence of a part: "Section 2. Oil. A keeper …"
+        steps, text = read_label(block.text)
+        is_part = bool(steps) and steps[0].style in RANKS and block.text[len(steps[0].printed) :][:1] in {".", ":", "–"}
+        steps = steps if is_part else ()
+    return (steps[0].style, steps, text) if len(steps) == 1 else ("", (), "")
+
+
+def _names(text: str, pattern: re.Pattern[str]) -> int:
+    """Where the title at the beginning of a text ends; 0 if it has none."""
+    found = pattern.match(text)
+    few = found and len(found[0].split()) <= MAX_TITLE_WORDS and found[0][:1].isupper()
+    return found.end() if found and few and not VERBS.search(found[0]) else 0
 
 
 def _goes_on(first: Step, above: Step, after: Sequence[Block]) -> bool:

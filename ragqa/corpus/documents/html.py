@@ -39,6 +39,7 @@ from ragqa.corpus.documents.html_parts import (
     notes_last,
     notes_of,
     number_of,
+    numbers_text,
     opens_with_label,
     pieces_of,
     raises_numbers,
@@ -264,7 +265,7 @@ class _Walk:
         numbers = []
         for first in shown:
             other = next(shown, None)
-            if other is None or first.tag in _NO_COLUMN or (first.tail or "").strip() or not is_label(text_of(first)):
+            if other is None or first.tag in _NO_COLUMN or (first.tail or "").strip() or not numbers_text(first, other):
                 return ()
             numbers.append(first)
         return numbers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
-from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, UnreadableError
+from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, VERBS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
@@ -27,7 +27,6 @@ _BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
-_VERBS: Final = re.compile(r"\b(?:may|is|are|has|have|will|does|must|shall)\b")  # in a statement, and not in a title
 _UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
 _MOST_TITLES: Final = 3  # rows of titles at the top of a table
 _MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
@@ -168,6 +167,14 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
     return first if begins and text_of(first) == number else None
 
 
+def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
+    """Whether an element is only a number, and the one beside it does not begin with another of its kind."""
+    if not is_label(text := text_of(first)):
+        return False
+    own, beside = read_label(text, bare=True)[0], read_label("".join(islice(pieces_of(other), 9)).strip(), bare=True)[0]
+    return not beside or beside[0].style != own[-1].style
+
+
 def is_item_label(element: HtmlElement) -> bool:
     """Whether a heading is only the number of an item, "(a)", whose text comes after it."""
     if element.tag not in HEADS or len(text := text_of(element)) > _LONGEST_NUMBER:
@@ -184,7 +191,7 @@ def run_in(element: HtmlElement) -> str:
     number, name = split_label(title, bare=True)
     most = MAX_BOLD_WORDS if re.search(r"\d[.-]\d", number) else _MAX_TITLE  # a number of several parts is no item's
     few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= most
-    if not few or not name[:1].isupper() or name[-1] != "." or _VERBS.search(name) or len(split_sentences(name)) > 1:
+    if not few or not name[:1].isupper() or name[-1] != "." or VERBS.search(name) or len(split_sentences(name)) > 1:
         return ""
     opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
     for one in opening:

@@ -27,6 +27,7 @@ BROKEN: Final = re.compile(
     r"\ufffd+|[ÃÂ][\x80-\xbf]|â(?:€[\x80-\xbf™œ“”˜¦\u203a]|\x80.)|\bï¿½"
 )  # typical of UTF-8 that was read as Latin-1
 OBLIGES: Final = re.compile(r"\b(?:must|shall|may)\b")  # in a rule, and not in its title
+VERBS: Final = re.compile(r"\b(?:may|is|are|has|have|will|does|must|shall)\b")  # in a statement, and not in a title
 MAX_BOLD_WORDS: Final = 25  # of a paragraph that is a heading because it is bold
 BOLD_LEVEL: Final = 7  # the level of such a heading, as the source states none
 TOLERANCE: Final = 6.0  # points within which two indents are equal

@@ -15,8 +15,8 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
-    ITEM_WORDS,
     MARKED,
+    MAX_TITLE_WORDS,
     NO_HEADING_ENDS,
     counted,
     counted_on,
@@ -27,23 +27,21 @@ from ragqa.corpus.documents.counting import (
     number_under,
     numbered_levels,
     numbers_a_part,
-    opened,
     read_block,
     tell_apart,
+    titled,
     whole_value,
 )
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
-MAX_TITLE_WORDS: Final = 40
-_RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(opened(counted_on(blocks)))
+    blocks = list(titled(counted_on(blocks)))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
@@ -64,6 +62,7 @@ class _Builder:
         self.counted = counted  # words that number the document's parts
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, depth of the stack
+        self._is_over = False  # whether a source ended the text of the last number
         self._closed: list[Unit] = []  # the stack that a heading without a number ended, until the next number
         self._last: dict[tuple[str, bool], Unit] = {}  # by style, headings apart: numbers may continue over parts
 
@@ -71,8 +70,10 @@ class _Builder:
         if block.kind == "version":
             self._holding().version = block.text
             return
+        is_text = block.kind == "text"
         if block.kind in {"table", "note", "inner note"} or (self._stack[1:] and is_source(block)):
-            self._unnumbered(block, "note" if block.kind == "text" else block.kind)
+            self._unnumbered(block, "note" if is_text else block.kind)
+            self._is_over = is_text
             return
         steps, text = read_block(block)
         if block.label and not steps:
@@ -87,13 +88,14 @@ class _Builder:
                 self._entitle(block)
             elif block.kind == "heading":
                 self._caption(block)
+            elif self._is_over and (self._stack[-1].is_item or self._stack[-1].is_rule):
+                self._unnumbered(block, "note")  # of an editor
+                return
             else:
                 self._go_on(block)
+            self._is_over = False
             return
-        if (name := _RUN_IN.match(text)) and len(name[1].split()) <= ITEM_WORDS and steps[-1].style in {"1.", DOTTED}:
-            self.add(replace(block, text=name[1].strip(), label=steps[-1].printed, kind="heading"))
-            self.add(replace(block, text=text[name.end() :], label="", kind="text"))
-            return
+        self._is_over = False
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text, block.indent)
         for step in steps:
             level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
@@ -127,7 +129,7 @@ class _Builder:
         step = steps[0]
         if block.label or len(steps) > 1 or (block.kind == "heading" and block.level in self.numbered):
             return False
-        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
+        if step.style in RANKS or not re.fullmatch(r"[\w-]+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
             return False
         number, inserted = step.value[-1]
         if step.style == "(1)" and inserted[:1] == ".":  # "(2.5)" behind "(2)" or "(2.4)"
@@ -144,8 +146,9 @@ class _Builder:
         if (self.marks_headings or is_listed) and step.style not in RANKS:
             return False
         is_item = step.style.startswith("(") or step.style in {"1)", "a)", "i)"}
+        has_source = text.endswith("]") and step.style not in RANKS
         return (
-            not is_item
+            not (is_item or has_source)
             and 0 < len(text.split()) <= 15
             and not text.endswith(NO_HEADING_ENDS)
             and not text[:1].islower()
