@@ -34,8 +34,8 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
-_DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
-_TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+\.\s+(?=[A-Z(“\"‘'])")  # "Title. Text"
+_DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘']|$)")  # "Title.- Text"
+_TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+\.(?:\s+(?=[A-Z(“\"‘'])|$)")  # "Title. Text"
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
@@ -167,7 +167,8 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
             at = len(block.text) - len(text) + end
             kind: Kind = "text" if is_item else "heading"
             yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
-            yield replace(block, text=block.text[at:], label="")
+            if at < len(block.text):
+                yield replace(block, text=block.text[at:], label="")
         else:
             yield block
 
@@ -177,8 +178,7 @@ def _numbered(block: Block) -> tuple[str, tuple[Step, ...], str]:
     steps, text = read_block(block)
     if not steps and not block.label:  # a sentence of a part: "Section 2. Oil. A keeper …"
         steps, text = read_label(block.text)
-        is_part = bool(steps) and steps[0].style in RANKS and block.text[len(steps[0].printed) :][:1] in {".", ":", "–"}
-        steps = steps if is_part else ()
+        steps = steps if steps and steps[0].style in RANKS and text[:1].isupper() else ()
     return (steps[0].style, steps, text) if len(steps) == 1 else ("", (), "")
 
 

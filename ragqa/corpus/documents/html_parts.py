@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, follows, in_style, is_label, read_label, split_label
 from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, VERBS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
@@ -104,11 +104,13 @@ def opens_with_label(words: list[str]) -> bool:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The paragraphs of a text, and its lines if several begin with the number of a part: "TITLE 5", "CHAPTER 2"."""
+    """The paragraphs of a text, and its lines if they are numbered: "TITLE 5" and "CHAPTER 2", or "(a) …" and "(b) …"."""
     for paragraph in re.split(r"\n\v?\n", text):
         lines = re.split(rf"[\v{_BREAK}]", paragraph)
-        labels = [read_label(line.strip())[0] for line in lines if len(lines) > 1]
-        yield from lines if sum(bool(steps) and steps[0].style in RANKS for steps in labels) > 1 else (paragraph,)
+        steps = [step for line in lines for step in read_label(line.strip())[0][:1]] if len(lines) > 1 else []
+        parts = sum(step.style in RANKS for step in steps)
+        counted = any(one.style == step.style and follows(one.value, step.value) for one, step in pairwise(steps))
+        yield from lines if parts > 1 or counted else (paragraph,)
 
 
 def marks_of(main: HtmlElement) -> set[str]:
@@ -168,11 +170,11 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
 
 
 def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
-    """Whether an element is only a number, and the one beside it does not begin with another of its kind."""
-    if not is_label(text := text_of(first)):
+    """Whether an element is only a number, and the one beside it does not begin with a heading that has its own."""
+    if not is_label(text_of(first)):
         return False
-    own, beside = read_label(text, bare=True)[0], read_label("".join(islice(pieces_of(other), 9)).strip(), bare=True)[0]
-    return not beside or beside[0].style != own[-1].style
+    heading = next((one for one in islice(other.iter(), 9) if one.tag in HEADS), None)
+    return heading is None or not split_label(text_of(heading), bare=True)[0]
 
 
 def is_item_label(element: HtmlElement) -> bool:

@@ -258,6 +258,7 @@ class _Builder:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         self._closed = []
         depth = min(depth, _DEEPEST)
+        self._bring(depth)
         self._stack = self._stack[: depth + 1]
         above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
         self._captions = [held for held in self._captions if held[2] <= depth + 1 and held[0] < above]
@@ -266,6 +267,16 @@ class _Builder:
         self._stack.append(unit)
         self._last[chosen.style, is_heading] = unit
         return unit
+
+    def _bring(self, depth: int) -> None:
+        """Puts headings at the end of an open unit below the unit at this depth, as they name the next number there."""
+        held, deep = self._stack[-1].parts, len(self._stack)
+        if deep > depth + 1:
+            moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(held))]
+            del held[len(held) - len(moved) :]
+            self._stack[depth].parts.extend(reversed(moved))
+            if moved:
+                self._captions = [(level, text, at if at < deep else depth + 1) for level, text, at in self._captions]
 
     def _reopened(self, step: Step) -> int | None:
         """The depth above "(2)" whose "(1)" was ended by a heading without a number, which names only "(2)"."""
