@@ -35,7 +35,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘']|$)")  # "Title.- Text"
-_TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+\.(?:\s+(?=[A-Z(“\"‘'])|$)")  # "Title. Text"
+_TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)")  # "Title. Text"
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
@@ -71,8 +71,8 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         return (), block.text
     style = steps[0].style
     if style in RANKS and not is_heading and rest:
-        named = rest[0].isupper() and len(rest.split()) <= ITEM_WORDS and not rest.endswith(NO_HEADING_ENDS)
-        return (steps, rest) if named else ((), block.text)
+        few = len(rest.split()) <= ITEM_WORDS and not rest.endswith(NO_HEADING_ENDS)
+        return (steps, rest) if rest[0].isupper() and (few or text[0] == "§") else ((), block.text)
     is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
     return ((), block.text) if is_sentence else (steps, rest)
 
@@ -148,18 +148,21 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
 def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with the title before a numbered text apart: "4.2 Oil.— A keeper …", "(b) Bells. (1) A bell …".
 
-    It ends with a dash, or a list opens behind it and goes on, or most texts with such numbers begin with one, too. It
-    has none of the verbs of statements. The title of an item stays a text.
+    It ends with a dash, or a list opens behind it and goes on, or most texts with such numbers, which count on, begin
+    with one, too. It has none of the verbs of statements. The title of an item stays a text.
     """
     blocks = list(blocks)
-    read = [_numbered(block) if block.kind == "text" else ("", (), "") for block in blocks]
-    every = Counter(style for style, _, _ in read)
-    named = Counter(style for style, _, text in read if _names(text, _TITLED))
-    alike = {style for style, times in named.items() if times >= MARKED and times * 4 >= every[style] * 3}
-    for n, (block, (style, steps, text)) in enumerate(zip(blocks, read, strict=True)):
+    read = [_numbered(block) if block.kind == "text" else ((), "") for block in blocks]
+    ends = [_names(text, _TITLED) if steps else 0 for steps, text in read]
+    for n, (one, after) in enumerate(pairwise(read)):  # not of a list of names
+        whole = one[0] and after[0] and ends[n] == len(one[1])
+        ends[n] = 0 if whole and _is_next(one[0][0], after[0][0]) else ends[n]
+    alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(read, ends, style)}
+    for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
+        style = steps[0].style if steps else ""
         is_item = style not in {"1.", DOTTED, *RANKS}
-        end = 0 if is_item or not style else _names(text, _DASHED) or (_names(text, _TITLED) if style in alike else 0)
-        if not end and style and (at := _names(text, _OPENS)):
+        end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
+        if not end and steps and (at := _names(text, _OPENS)):
             begun = read_label(text[at:])[0]
             opens_it = len(begun) == 1 and opens_list(begun[0])
             end = at if opens_it and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
@@ -173,13 +176,33 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
             yield block
 
 
-def _numbered(block: Block) -> tuple[str, tuple[Step, ...], str]:
-    """The style of a text's single number, "" if there is none, its steps, and the text without them."""
+def _is_next(one: Step, other: Step) -> bool:
+    return one.style == other.style and follows(one.value, other.value)
+
+
+def _mostly_named(read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[int], style: str) -> bool:
+    """Whether the texts with a title, at least three, count on, and few numbers that would be next have none."""
+    last: Step | None = None
+    named = others = 0
+    for (steps, _), end in zip(read, ends, strict=True):
+        if not steps or steps[0].style != style:
+            continue
+        value = steps[0].value
+        rises = last is not None and len(value) > 1 and value > last.value
+        counts_on = last is None or opens(value) or rises or _is_next(last, steps[0])
+        named += bool(end) and counts_on
+        others += bool(end) != counts_on and last is not None and not opens(value)
+        last = steps[0] if end or last is None or counts_on else last
+    return named >= MARKED and named >= 3 * others
+
+
+def _numbered(block: Block) -> tuple[tuple[Step, ...], str]:
+    """The step of a text's single number, () if there is none, and the text without it."""
     steps, text = read_block(block)
     if not steps and not block.label:  # a sentence of a part: "Section 2. Oil. A keeper …"
         steps, text = read_label(block.text)
         steps = steps if steps and steps[0].style in RANKS and text[:1].isupper() else ()
-    return (steps[0].style, steps, text) if len(steps) == 1 else ("", (), "")
+    return (steps, text) if len(steps) == 1 else ((), "")
 
 
 def _names(text: str, pattern: re.Pattern[str]) -> int:
