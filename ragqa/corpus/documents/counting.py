@@ -39,6 +39,7 @@ _TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+(?:\.\s+(?=[
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
+_LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
@@ -123,14 +124,7 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise.
     """
     blocks = list(blocks)
-    run: list[int] = []
-    numbered: set[int] = set()
-    for n, block in enumerate(blocks):
-        found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
-        number = int(found[1] or found[2]) if found else 0
-        if number and number in {1, len(run) + 1}:
-            run = [*run, n] if number > 1 else [n]
-            numbered.update(run if len(run) >= MARKED else ())
+    numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
     for n, block in enumerate(blocks):
         if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
@@ -143,6 +137,17 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         if n in hyphened:
             label, text = hyphened[n][2], block.text[hyphened[n].end() :]
         yield replace(block, label=label.strip("[]"), text=text) if label else block
+
+
+def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> Iterator[int]:
+    """The places of texts that begin with 1, 2, 3 and so on in this form, at least so many."""
+    run: list[int] = []
+    for n, block in enumerate(blocks):
+        found = pattern.match(block.text) if block.kind == "text" and not block.label else None
+        number = int(found[1] or found[2]) if found else 0
+        if number and number in {1, len(run) + 1}:
+            run = [*run, n] if number > 1 else [n]
+            yield from run if len(run) >= least else ()
 
 
 def titled(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -188,11 +193,10 @@ def _mostly_named(read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[i
         if not steps or steps[0].style != style:
             continue
         value = steps[0].value
-        rises = last is not None and len(value) > 1 and value > last.value
-        counts_on = last is None or opens(value) or rises or _is_next(last, steps[0])
-        named += bool(end) and counts_on
-        others += bool(end) != counts_on and last is not None and not opens(value)
-        last = steps[0] if end or last is None or counts_on else last
+        counts_on = last is None or _is_next(last, steps[0]) or (len(value) > 1 and value > last.value)
+        named += bool(end) and (counts_on or opens(value))
+        others += bool(end) != counts_on and not opens(value)
+        last = steps[0] if end or (counts_on and last) else last
     return named >= MARKED and named >= 3 * others
 
 
