@@ -159,9 +159,11 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     blocks = list(blocks)
     read = [_numbered(block) if block.kind == "text" else ((), "") for block in blocks]
     ends = [_names(text, _TITLED) if steps else 0 for steps, text in read]
-    for n, (one, after) in enumerate(pairwise(read)):  # not of a list of names
-        whole = one[0] and after[0] and ends[n] == len(one[1])
-        ends[n] = 0 if whole and _is_next(one[0][0], after[0][0]) else ends[n]
+    for n, ((steps, text), (later, _)) in enumerate(zip_longest(read, read[1:], fillvalue=((), ""))):
+        if steps and ends[n] == len(text):  # a statement without a verb that is known, or one of a list of names
+            opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
+            is_last = bool(later) and _is_next(steps[0], later[0])
+            ends[n] = 0 if is_last or (text[-1:] == "." and not opens_one) else ends[n]
     alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(read, ends, style)}
     for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
         style = steps[0].style if steps else ""
