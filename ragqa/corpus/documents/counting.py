@@ -35,7 +35,9 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘']|$)")  # "Title.- Text"
-_TITLED: Final = re.compile(r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)")  # "Title. Text"
+_TITLED: Final = re.compile(
+    r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
+)  # "Title. Text"
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
@@ -47,6 +49,7 @@ _WORD: Final = re.compile("[a-z]{4}")
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters
 ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
+MAX_TITLE: Final = 15  # most words of a numbered text that is a title by its look
 MAX_TITLE_WORDS: Final = 40
 NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
@@ -76,6 +79,14 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         return (steps, rest) if rest[0].isupper() and (few or text[0] == "§") else ((), block.text)
     is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
     return ((), block.text) if is_sentence else (steps, rest)
+
+
+def is_title(step: Step, text: str) -> bool:
+    """Whether a numbered text is the name of the text after it, and not a statement, an item or text with a source."""
+    is_item = step.style.startswith("(") or step.style in {"1)", "a)", "i)"}
+    has_source = text.endswith("]") and step.style not in RANKS
+    few = 0 < len(text.split()) <= MAX_TITLE
+    return few and not (is_item or has_source or text.endswith(NO_HEADING_ENDS) or text[:1].islower())
 
 
 def numbered_levels(blocks: Iterable[Block]) -> set[int]:

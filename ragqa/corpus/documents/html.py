@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _LISTS: Final = ("ol", "ul")
-_NO_COLUMN: Final = HEADS | {"p", "li"}
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
@@ -265,7 +264,7 @@ class _Walk:
         numbers = []
         for first in shown:
             other = next(shown, None)
-            if other is None or first.tag in _NO_COLUMN or (first.tail or "").strip() or not numbers_text(first, other):
+            if other is None or (first.tail or "").strip() or not numbers_text(first, other):
                 return ()
             numbers.append(first)
         return numbers

@@ -104,7 +104,7 @@ def opens_with_label(words: list[str]) -> bool:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The paragraphs of a text, and its lines if they are numbered: "TITLE 5" and "CHAPTER 2", or "(a) …" and "(b) …"."""
+    """The paragraphs of a text, and its lines if numbers count on: "TITLE 5", "CHAPTER 2", or "(a) …", "(b) …"."""
     for paragraph in re.split(r"\n\v?\n", text):
         lines = re.split(rf"[\v{_BREAK}]", paragraph)
         steps = [step for line in lines for step in read_label(line.strip())[0][:1]] if len(lines) > 1 else []
@@ -171,7 +171,7 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
 
 def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
     """Whether an element is only a number, and the one beside it does not begin with a heading that has its own."""
-    if not is_label(text_of(first)):
+    if first.tag in {"p", "li", *HEADS} or not is_label(text_of(first)):
         return False
     heading = next((one for one in islice(other.iter(), 9) if one.tag in HEADS), None)
     return heading is None or not split_label(text_of(heading), bare=True)[0]

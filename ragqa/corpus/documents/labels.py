@@ -36,7 +36,9 @@ LATIN: Final = "bis|ter|quater|quinquies|sexies"
 _NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{LATIN})\b|-?[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
 _CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3})*"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
-    rf"(?i:({WORDS}|{'|'.join(map(re.escape, _SHORTENED))}))\s?[–—-]?\s?(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d))\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}|{'|'.join(map(re.escape, _SHORTENED))}))\s?[–—-]?\s?"
+    rf"(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))"
+    r"(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d))\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
@@ -59,6 +61,7 @@ _ROUND = re.compile(rf"\((\d{{1,3}}\.\d{{1,2}}|{_NUMBER}|{_INSERTED}|[a-z]{{1,6}
 _MARKED = re.compile(
     rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])"
 )
+_BEGUN = re.compile(r"([a1])([.)])\s+(?=[A-Z])")  # the first item of a list in the line of its rule: "2. a. A keeper …"
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # in a heading with a title
@@ -171,6 +174,10 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
     if first:
         steps.append(first[0])
         place = first[1] + bool(re.match("[–—]\\(", text[first[1] :]))  # "14.—(1) A keeper …"
+        begun = _BEGUN.match(text, place)
+        if begun and (step := _step("", begun[1], begun[2])) and step.style != steps[0].style:
+            steps.append(step)
+            place = begun.end()
     while len(steps) < _MOST_STEPS and (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
         if steps and not opens_list(step) and text[place - 1].isspace():
             break

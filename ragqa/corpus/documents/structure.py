@@ -17,12 +17,12 @@ from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
     MARKED,
     MAX_TITLE_WORDS,
-    NO_HEADING_ENDS,
     counted,
     counted_on,
     counting_words,
     is_of_page,
     is_source,
+    is_title,
     names_origin,
     number_under,
     numbered_levels,
@@ -96,7 +96,9 @@ class _Builder:
             self._is_over = False
             return
         self._is_over = False
-        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text, block.indent)
+        listed = OUTERMOST < block.indent <= TOLERANCE and not text.isupper()  # in a list of a web page
+        may_be = steps[-1].style in RANKS or not (self.marks_headings or listed)
+        heading = block.kind == "heading" or (may_be and is_title(steps[-1], text))
         for step in steps:
             level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
@@ -140,20 +142,6 @@ class _Builder:
             unit.style == style and is_later(unit.value, value) for style, value in step.readings() for unit in known
         )
 
-    def _reads_as_heading(self, step: Step, text: str, indent: float) -> bool:
-        """Whether a numbered text is the name of the text after it, and not a statement or in a list of a web page."""
-        is_listed = OUTERMOST < indent <= TOLERANCE and not text.isupper()
-        if (self.marks_headings or is_listed) and step.style not in RANKS:
-            return False
-        is_item = step.style.startswith("(") or step.style in {"1)", "a)", "i)"}
-        has_source = text.endswith("]") and step.style not in RANKS
-        return (
-            not (is_item or has_source)
-            and 0 < len(text.split()) <= 15
-            and not text.endswith(NO_HEADING_ENDS)
-            and not text[:1].islower()
-        )
-
     def _caption(self, block: Block) -> None:
         """Adds a heading without a number, which ends lists and rules and names the text after it."""
         before = self._stack[:]
@@ -192,7 +180,7 @@ class _Builder:
         """Whether the block is the title of the part, chapter or article whose number is alone before it."""
         top = self._stack[-1]
         return (
-            top.style in RANKS
+            (top.style in RANKS or (top.style in {"1.", DOTTED} and block.kind == "heading"))
             and all(part.kind == "text" and names_origin(part.texts[0]) for part in top.units)
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
@@ -258,7 +246,7 @@ class _Builder:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         self._closed = []
         depth = min(depth, _DEEPEST)
-        self._bring(depth)
+        self._carry(self._stack[-1], self._stack[depth], len(self._stack), depth + 1)
         self._stack = self._stack[: depth + 1]
         above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
         self._captions = [held for held in self._captions if held[2] <= depth + 1 and held[0] < above]
@@ -268,15 +256,15 @@ class _Builder:
         self._last[chosen.style, is_heading] = unit
         return unit
 
-    def _bring(self, depth: int) -> None:
-        """Puts headings at the end of an open unit below the unit at this depth, as they name the next number there."""
-        held, deep = self._stack[-1].parts, len(self._stack)
-        if deep > depth + 1:
-            moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(held))]
-            del held[len(held) - len(moved) :]
-            self._stack[depth].parts.extend(reversed(moved))
-            if moved:
-                self._captions = [(level, text, at if at < deep else depth + 1) for level, text, at in self._captions]
+    def _carry(self, below: Unit, above: Unit, deep: int, depth: int) -> None:
+        """Puts headings at the end of a unit below another, at this depth, as they name the next number there."""
+        moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(below.parts))]
+        if below is above or not moved:
+            return
+        del below.parts[len(below.parts) - len(moved) :]
+        for one in reversed(moved):
+            above.parts.append(replace(one, parent=above, number=above.number))
+        self._captions = [(level, text, at if at < deep else depth) for level, text, at in self._captions]
 
     def _reopened(self, step: Step) -> int | None:
         """The depth above "(2)" whose "(1)" was ended by a heading without a number, which names only "(2)"."""
@@ -285,14 +273,8 @@ class _Builder:
         for n in range(len(self._closed) - 1, len(self._stack) - 1, -1):
             unit = self._closed[n]
             if unit.style == step.style and not unit.is_heading and is_later(unit.value, step.value):
-                held, depth = self._stack[-1].parts, len(self._stack)
-                self._stack = self._closed[:n]
-                above = self._stack[-1].parts
-                if held is not above:
-                    moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(held))]
-                    del held[len(held) - len(moved) :]
-                    above.extend(reversed(moved))
-                self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
+                below, deep, self._stack = self._stack[-1], len(self._stack), self._closed[:n]
+                self._carry(below, self._stack[-1], deep, n)
                 return n - 1
         return None
 
