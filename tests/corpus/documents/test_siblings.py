@@ -3,9 +3,10 @@
 import pytest
 
 from ragqa.corpus.documents.labels import read_label
-from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.titles import leave_out_contents
 from tests.corpus.documents.test_web_laws import numbers, read
 
 OIL = "A keeper must buy oil in autumn."
@@ -87,6 +88,12 @@ def test_a_form_around_the_text_is_read_without_its_controls(tmp_path):
     controls = "<label>Code</label><select><option>Oil code</option><option>Rope code</option></select>"
     parsed = read(tmp_path, f"<form>{controls}<h4>1624.</h4><p>(a) {OIL}</p></form><form>{controls}</form>")
     assert [block.text for block in parsed.blocks] == ["1624.", f"(a) {OIL}"]
+
+
+def test_entries_with_dots_to_their_pages_are_contents_even_without_the_headings():
+    parsed = Parsed(blocks=[Block(f"{n} Lamps{'.' * 20}{n}") for n in (1, 2, 3)] + [Block(f"4 {OIL}")])
+    leave_out_contents(parsed)
+    assert [block.text for block in parsed.blocks] == [f"4 {OIL}"]
 
 
 @pytest.mark.parametrize(
