@@ -28,7 +28,7 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")
 _ENTRIES: Final = 3  # fewest entries of contents in a row
 _PAGE: Final = re.compile(r"[\s.…·_]*\b(?:\d{1,4}|[ivxl]+)$")  # the page number after an entry
-_LEADS: Final = re.compile(r"(?:[.…·_] ?){5,}\s*(?:\d{1,4}|[ivxl]+)$")
+_LEADS: Final = re.compile(r"(?:[.…·_] ?){3,}\s*(?:\d{1,4}|[ivxl]+)$")
 _SKIPPED: Final = 2  # texts between entries, such as page numbers in a column of their own
 # The title that programs write if the author gave none.
 _DEFAULT: Final = re.compile(r"(?:untitled|(?:word )?document|presentation|microsoft \w+ - .*)[\s\d]*", re.IGNORECASE)

@@ -1,10 +1,12 @@
 """What a number, a title or a note is, known by the numbers beside it, whatever its look."""
 
 import pytest
+from openpyxl import Workbook
 
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.passages import passages_of
+from ragqa.corpus.documents.sheets import parse_xlsx
 from ragqa.corpus.documents.structure import build
 from ragqa.corpus.documents.titles import leave_out_contents
 from tests.corpus.documents.test_web_laws import numbers, read
@@ -94,6 +96,23 @@ def test_entries_with_dots_to_their_pages_are_contents_even_without_the_headings
     parsed = Parsed(blocks=[Block(f"{n} Lamps{'.' * 20}{n}") for n in (1, 2, 3)] + [Block(f"4 {OIL}")])
     leave_out_contents(parsed)
     assert [block.text for block in parsed.blocks] == [f"4 {OIL}"]
+
+
+@pytest.mark.parametrize(
+    ("label", "names"), [("Rule {}.1", True), ("LMP_10{}", True), ("{}.1.a", True), ("{} 2024", False)]
+)
+def test_identifiers_of_a_sheet_may_have_a_word_that_is_the_same_in_each_row(label, names, tmp_path):
+    words = ("May", "June", "July") if "2024" in label else (1, 2, 3)
+    rows = [
+        ("Level", "Code", "Text"),
+        *(("x", label.format(word), f"{OIL} {ROPES} {n}") for n, word in enumerate(words)),
+    ]
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    found = [one.number for one in passages_of(build(parse_xlsx(tmp_path / "a.xlsx").blocks), "d", "D", 128)]
+    assert (label.format(words[1]) in found) is names
 
 
 @pytest.mark.parametrize(
