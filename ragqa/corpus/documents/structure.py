@@ -246,7 +246,8 @@ class _Builder:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         self._closed = []
         depth = min(depth, _DEEPEST)
-        self._carry(self._stack[-1], self._stack[depth], len(self._stack), depth + 1)
+        if self._stack[-1].style in RANKS:
+            self._carry(self._stack[-1], self._stack[depth], len(self._stack), depth + 1)
         self._stack = self._stack[: depth + 1]
         above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
         self._captions = [held for held in self._captions if held[2] <= depth + 1 and held[0] < above]
