@@ -168,19 +168,20 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     with one, too. It has none of the verbs of statements. The title of an item stays a text.
     """
     blocks = list(blocks)
-    read = [_numbered(block) if block.kind == "text" else ((), "") for block in blocks]
-    ends = [_names(text, _TITLED) if steps else 0 for steps, text in read]
-    for n, ((steps, text), (later, _)) in enumerate(zip_longest(read, read[1:], fillvalue=((), ""))):
+    read = [_numbered(block) if block.kind in {"text", "heading"} else ((), "") for block in blocks]
+    texts = [pair if block.kind == "text" else ((), "") for block, pair in zip(blocks, read, strict=True)]
+    ends = [_names(text, _TITLED) if steps else 0 for steps, text in texts]
+    for n, ((steps, text), (later, _)) in enumerate(zip_longest(texts, texts[1:], fillvalue=((), ""))):
         if steps and ends[n] == len(text):  # a statement without a verb that is known, or one of a list of names
             opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
             is_last = bool(later) and _is_next(steps[0], later[0])
             ends[n] = 0 if is_last or (text[-1:] == "." and not opens_one) else ends[n]
-    alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(read, ends, style)}
+    alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
     for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
         style = steps[0].style if steps else ""
         is_item = style not in {"1.", DOTTED, *RANKS}
         end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
-        if not end and steps and (at := _names(text, _OPENS)):
+        if not end and texts[n][0] and (at := _names(text, _OPENS)):
             begun = read_label(text[at:])[0]
             opens_it = len(begun) == 1 and opens_list(begun[0])
             end = at if opens_it and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
@@ -189,7 +190,7 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
             kind: Kind = "text" if is_item else "heading"
             yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
             if at < len(block.text):
-                yield replace(block, text=block.text[at:], label="")
+                yield replace(block, text=block.text[at:], label="", kind="text")
         else:
             yield block
 
@@ -225,6 +226,8 @@ def _numbered(block: Block) -> tuple[tuple[Step, ...], str]:
 def _names(text: str, pattern: re.Pattern[str]) -> int:
     """Where the title at the beginning of a text ends; 0 if it has none."""
     found = pattern.match(text)
+    if found and pattern is _DASHED:  # an explicit mark
+        return found.end() if len(found[0].split()) <= ITEM_WORDS else 0
     few = found and len(found[0].split()) <= MAX_TITLE_WORDS and found[0][:1].isupper()
     return found.end() if found and few and not VERBS.search(found[0]) else 0
 

@@ -38,7 +38,7 @@ _CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3
 _WORD = re.compile(
     rf"(?i:({WORDS}|{'|'.join(map(re.escape, _SHORTENED))}))\s?[–—-]?\s?"
     rf"(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))"
-    r"(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d))\s*[–—:-]?\s*"
+    r"(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d)|\([A-Z][a-z])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
@@ -50,7 +50,7 @@ HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
     rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
 )
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
-_LONG = re.compile(r"(\d{4})(\.)(?=\s+[A-Z]|$)")  # "2210. Title"
+_LONG = re.compile(rf"((?!{_YEAR}\.$)\d{{4}})(\.)(?=\s+[A-Z]|$)")  # "2210. Title"
 _LONG_DOTTED = re.compile(  # "1798.100. Title", no date
     rf"(?!\d\d?\.\d\d?\.{_YEAR}|{_YEAR}\.\d\d?\.\d\d?)(\d{{1,4}}(?:\.\d{{1,4}})+)(?:\.?(?=\s|$|\())"
 )

@@ -246,8 +246,9 @@ class _Builder:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         self._closed = []
         depth = min(depth, _DEEPEST)
-        if self._stack[-1].style in RANKS:
-            self._carry(self._stack[-1], self._stack[depth], len(self._stack), depth + 1)
+        top = self._stack[-1]
+        if top.style in RANKS and any(one.texts and not is_of_page(one.texts[0]) for one in top.units[-1:]):
+            self._carry(top, self._stack[depth], len(self._stack), depth + 1)
         self._stack = self._stack[: depth + 1]
         above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
         self._captions = [held for held in self._captions if held[2] <= depth + 1 and held[0] < above]
