@@ -92,6 +92,12 @@ def test_a_form_around_the_text_is_read_without_its_controls(tmp_path):
     assert [block.text for block in parsed.blocks] == ["1624.", f"(a) {OIL}"]
 
 
+def test_a_note_to_which_a_mark_links_needs_no_link_back(tmp_path):
+    body = f'<p>4.1 {OIL}<a href="#n1">[1]</a></p><p>4.2 {ROPES}</p><hr><p id="n1">[1] Of good quality.</p>'
+    blocks = read(tmp_path, body).blocks
+    assert (blocks[-1].kind, blocks[-1].label, blocks[-1].text) == ("note", "(1)", "Of good quality.")
+
+
 def test_entries_with_dots_to_their_pages_are_contents_even_without_the_headings():
     parsed = Parsed(blocks=[Block(f"{n} Lamps{'.' * 20}{n}") for n in (1, 2, 3)] + [Block(f"4 {OIL}")])
     leave_out_contents(parsed)
