@@ -11,6 +11,7 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import (
+    ARTICLE,
     DOTTED,
     GUIDANCE,
     HYPHENED,
@@ -36,7 +37,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
 )
 _DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘']|$)")  # "Title.- Text"
 _TITLED: Final = re.compile(
-    r"(?:[^\s.:()—]+\s){0,14}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
+    r"(?:[^\s.:()—]+\s){0,9}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
 )  # "Title. Text"
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
@@ -183,10 +184,16 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
         end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
         if not end and texts[n][0] and (at := _names(text, _OPENS)):
             begun = read_label(text[at:])[0]
-            opens_it = len(begun) == 1 and opens_list(begun[0])
-            end = at if opens_it and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
-        if end:
-            at = len(block.text) - len(text) + end
+            end = (
+                at
+                if len(begun) == 1 and opens_list(begun[0]) and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
+                else 0
+            )
+        at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
+        opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
+        if end and end == ends[n] < len(text) and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
+            yield replace(block, title=text[:end].strip(" ."))
+        elif end:
             kind: Kind = "text" if is_item else "heading"
             yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
             if at < len(block.text):

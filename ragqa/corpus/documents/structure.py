@@ -104,7 +104,7 @@ class _Builder:
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
         named = heading and steps[-1].style in RANKS
-        unit.parts.append(Block(text, "heading" if named else block.kind, "", block.level, block.indent, block.place))
+        unit.parts.append(replace(block, text=text, kind="heading" if named else block.kind, label="", margin=0.0))
 
     def begin(self, levels: set[int]) -> None:
         """Marks the first numbered heading; earlier headings apply to it only if later ones have the same level."""
