@@ -190,9 +190,10 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
                 else 0
             )
         at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
+        begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
         opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
-        if end and end == ends[n] < len(text) and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
-            yield replace(block, title=text[:end].strip(" ."))
+        if end and end == ends[n] and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
+            yield replace(block, title=text[:end].strip(" ."))  # a part of the text, as printed
         elif end:
             kind: Kind = "text" if is_item else "heading"
             yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)

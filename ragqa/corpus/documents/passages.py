@@ -240,10 +240,11 @@ def _pieces_of(
 
 
 def _untitled(unit: Unit, text: str) -> Iterator[Item]:
-    """The text without the title in its line, as an item of the same number."""
-    start = len(unit.texts[0].title) + 2 if unit.texts and unit.texts[0].title else 0
-    if start and text.startswith(unit.texts[0].title):
-        yield start, len(text), unit.number
+    """The text without the title at its beginning, as an item of the same number."""
+    title = unit.texts[0].title if unit.texts else ""
+    said = text.removeprefix(title).lstrip(" .\n") if title else text
+    if said and len(said) < len(text):
+        yield len(text) - len(said), len(text), unit.number
 
 
 def _chunks(text: str, limit: int) -> Iterator[str]:
