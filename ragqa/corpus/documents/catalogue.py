@@ -47,7 +47,9 @@ def columns_of(rows: Sequence[Row]) -> Columns | None:
     """The columns of a sheet that lists items with identifiers; None for another sheet."""
     width = max(map(len, rows), default=0)
     filled = [[row[n] for row in rows if n < len(row) and row[n].strip()] for n in range(width)]
-    ids = tuple(n for n, cells in enumerate(filled) if _has_ids(cells))
+    known = [n for n, cells in enumerate(filled) if _has_ids(cells)]
+    coded = [n for n in known if not any(re.match(_WORD, _id_of(cell)) for cell in filled[n])]
+    ids = tuple(coded or known)  # "Count 1" beside "HB-1" is a name
     if not ids:
         return None
     first = next(n for n, row in enumerate(rows) if any(c < len(row) and _id_of(row[c]) for c in ids))

@@ -70,11 +70,11 @@ class _Builder:
         if block.kind == "version":
             self._holding().version = block.text
             return
-        is_text = block.kind == "text"
         if block.kind in {"table", "note", "inner note"} or (self._stack[1:] and is_source(block)):
-            self._unnumbered(block, "note" if is_text else block.kind)
-            self._is_over = is_text
+            self._is_over = block.kind == "text"
+            self._unnumbered(block, "note" if self._is_over else block.kind)
             return
+        is_over, self._is_over = self._is_over, False
         steps, text = read_block(block)
         if block.label and not steps:
             block = replace(block, text=text, label="" if re.search(r"\d", block.label) else block.label)
@@ -88,14 +88,12 @@ class _Builder:
                 self._entitle(block)
             elif block.kind == "heading":
                 self._caption(block)
-            elif self._is_over and (self._stack[-1].is_item or self._stack[-1].is_rule):
+            elif is_over and (self._stack[-1].is_item or self._stack[-1].is_rule):
                 self._unnumbered(block, "note")  # of an editor
-                return
+                self._is_over = True
             else:
                 self._go_on(block)
-            self._is_over = False
             return
-        self._is_over = False
         listed = OUTERMOST < block.indent <= TOLERANCE and not text.isupper()  # in a list of a web page
         may_be = steps[-1].style in RANKS or not (self.marks_headings or listed)
         heading = block.kind == "heading" or (may_be and is_title(steps[-1], text))
@@ -260,12 +258,12 @@ class _Builder:
 
     def _carry(self, below: Unit, above: Unit, deep: int, depth: int) -> None:
         """Puts headings at the end of a unit below another, at this depth, as they name the next number there."""
-        moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(below.parts))]
-        if below is above or not moved:
+        n_moved = sum(1 for _ in takewhile(_is_caption, reversed(below.parts)))
+        if below is above or not n_moved:
             return
-        del below.parts[len(below.parts) - len(moved) :]
-        for one in reversed(moved):
-            above.parts.append(replace(one, parent=above, number=above.number))
+        moved = [one for one in below.parts[-n_moved:] if isinstance(one, Unit)]
+        del below.parts[-n_moved:]
+        above.parts.extend(replace(one, parent=above, number=above.number) for one in moved)
         self._captions = [(level, text, at if at < deep else depth) for level, text, at in self._captions]
 
     def _reopened(self, step: Step) -> int | None:
@@ -396,3 +394,7 @@ class _Builder:
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
+
+
+def _is_caption(part: Block | Unit) -> bool:
+    return isinstance(part, Unit) and part.kind == "heading"
