@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +20,8 @@ from ragqa.corpus.documents.model import Block, Kind
 
 ID: Final = "id"  # the style of these numbers
 _ID = r"[A-Z][A-Za-z]{0,7}(?:[.-]?[A-Z0-9][A-Za-z0-9]{0,5}){0,4}(?:\(\w{1,4}\))*"
-_ALONE: Final = re.compile(rf"(?=.*\d)({_ID}|\d+(?:\.\d+)+)\.?$")
+_WORD = r"[A-Z][A-Za-z]{1,12}[ _]"  # "Requirement 1.2", "CTL_101"
+_ALONE: Final = re.compile(rf"(?=.*\d)((?:{_WORD})?(?:{_ID}|\d+(?:\.\w{{1,4}})+)|{_WORD}\d+)\.?$")
 _BEFORE: Final = re.compile(rf"(?=\S*\d)({_ID})(?:: | [–—-] )(?=\S)")
 _BEHIND: Final = re.compile(rf"[^():]{{2,80}} \(({_ID})\)(?:: ?|$)")
 _MARK: Final = re.compile(r"(\w{1,8}\d{1,3}): ")
@@ -45,7 +47,9 @@ def columns_of(rows: Sequence[Row]) -> Columns | None:
     """The columns of a sheet that lists items with identifiers; None for another sheet."""
     width = max(map(len, rows), default=0)
     filled = [[row[n] for row in rows if n < len(row) and row[n].strip()] for n in range(width)]
-    ids = tuple(n for n, cells in enumerate(filled) if _has_ids(cells))
+    known = [n for n, cells in enumerate(filled) if _has_ids(cells)]
+    coded = [n for n in known if not any(re.match(_WORD, _id_of(cell)) for cell in filled[n])]
+    ids = tuple(coded or known)  # "Count 1" beside "HB-1" is a name
     if not ids:
         return None
     first = next(n for n, row in enumerate(rows) if any(c < len(row) and _id_of(row[c]) for c in ids))
@@ -118,6 +122,9 @@ def _is_running(cells: Sequence[str]) -> bool:
 
 def _has_ids(cells: Sequence[str]) -> bool:
     found = [known for cell in cells if (known := _id_of(cell))]
+    words = Counter(known.split(" ")[0] for known in found if " " in known and not known.split(" ")[0].isupper())
+    if sum(words.values()) > max(words.values(), default=0):  # "May 2024" and "June 2024" are dates
+        return False
     numbered = sum(any(char.isdigit() for char in known) for known in found)
     return (
         len(found) >= max(_LEAST, _MOST * (len(cells) - 2))

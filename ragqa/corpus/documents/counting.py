@@ -11,6 +11,7 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import (
+    ARTICLE,
     DOTTED,
     GUIDANCE,
     HYPHENED,
@@ -28,15 +29,20 @@ from ragqa.corpus.documents.labels import (
     parted,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Kind, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
-_OPENS: Final = re.compile(r"[A-Z][^.()—]{2,80}[.—]\s?(?=\((?:1|a|A|i)\)\s)")
+_DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘']|$)")  # "Title.- Text"
+_TITLED: Final = re.compile(
+    r"(?:[^\s.:()—]+\s){0,9}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
+)  # "Title. Text"
+_OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
+_LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
@@ -44,6 +50,8 @@ _WORD: Final = re.compile("[a-z]{4}")
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters
 ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
+MAX_TITLE: Final = 15  # most words of a numbered text that is a title by its look
+MAX_TITLE_WORDS: Final = 40
 NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 
@@ -68,10 +76,18 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         return (), block.text
     style = steps[0].style
     if style in RANKS and not is_heading and rest:
-        named = rest[0].isupper() and len(rest.split()) <= ITEM_WORDS and not rest.endswith(NO_HEADING_ENDS)
-        return (steps, rest) if named else ((), block.text)
+        few = len(rest.split()) <= ITEM_WORDS and not rest.endswith(NO_HEADING_ENDS)
+        return (steps, rest) if rest[0].isupper() and (few or text[0] == "§") else ((), block.text)
     is_sentence = style == "1." and len(steps) == 1 and rest[:1].islower()
     return ((), block.text) if is_sentence else (steps, rest)
+
+
+def is_title(step: Step, text: str) -> bool:
+    """Whether a numbered text is the name of the text after it, and not a statement, an item or text with a source."""
+    is_item = step.style.startswith("(") or step.style in {"1)", "a)", "i)"}
+    has_source = text.endswith("]") and step.style not in RANKS
+    few = 0 < len(text.split()) <= MAX_TITLE
+    return few and not (is_item or has_source or text.endswith(NO_HEADING_ENDS) or text[:1].islower())
 
 
 def numbered_levels(blocks: Iterable[Block]) -> set[int]:
@@ -120,14 +136,7 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise.
     """
     blocks = list(blocks)
-    run: list[int] = []
-    numbered: set[int] = set()
-    for n, block in enumerate(blocks):
-        found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
-        number = int(found[1] or found[2]) if found else 0
-        if number and number in {1, len(run) + 1}:
-            run = [*run, n] if number > 1 else [n]
-            numbered.update(run if len(run) >= MARKED else ())
+    numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
     for n, block in enumerate(blocks):
         if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
@@ -142,25 +151,93 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         yield replace(block, label=label.strip("[]"), text=text) if label else block
 
 
-def opened(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with a list that opens in its title's line apart: "(b) Bells. (1) A bell …" before "(2) …"."""
-    blocks = list(blocks)
+def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> Iterator[int]:
+    """The places of texts that begin with 1, 2, 3 and so on in this form, at least so many."""
+    run: list[int] = []
     for n, block in enumerate(blocks):
-        steps, text = read_block(block) if block.kind == "text" else ((), "")
-        found = _OPENS.match(text) if len(steps) == 1 else None
-        begun = read_label(text[found.end() :])[0] if found else ()
-        if (
-            found
-            and len(begun) == 1
-            and opens_list(begun[0])
-            and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
-        ):
-            at = len(block.text) - len(text) + found.end()
-            title: Kind = "heading" if steps[0].style in {"1.", DOTTED} else "text"
-            yield replace(block, text=block.text[:at].strip(" .—"), kind=title)
-            yield replace(block, text=block.text[at:], label="")
+        found = pattern.match(block.text) if block.kind == "text" and not block.label else None
+        number = int(found[1] or found[2]) if found else 0
+        if number and number in {1, len(run) + 1}:
+            run = [*run, n] if number > 1 else [n]
+            yield from run if len(run) >= least else ()
+
+
+def titled(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, with the title before a numbered text apart: "4.2 Oil.— A keeper …", "(b) Bells. (1) A bell …".
+
+    It ends with a dash, or a list opens behind it and goes on, or most texts with such numbers, which count on, begin
+    with one, too. It has none of the verbs of statements. The title of an item stays a text.
+    """
+    blocks = list(blocks)
+    read = [_numbered(block) if block.kind in {"text", "heading"} else ((), "") for block in blocks]
+    texts = [pair if block.kind == "text" else ((), "") for block, pair in zip(blocks, read, strict=True)]
+    ends = [_names(text, _TITLED) if steps else 0 for steps, text in texts]
+    for n, ((steps, text), (later, _)) in enumerate(zip_longest(texts, texts[1:], fillvalue=((), ""))):
+        if steps and ends[n] == len(text):  # a statement without a verb that is known, or one of a list of names
+            opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
+            is_last = bool(later) and _is_next(steps[0], later[0])
+            ends[n] = 0 if is_last or (text[-1:] == "." and not opens_one) else ends[n]
+    alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
+    for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
+        style = steps[0].style if steps else ""
+        is_item = style not in {"1.", DOTTED, *RANKS}
+        end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
+        if not end and texts[n][0] and (at := _names(text, _OPENS)):
+            begun = read_label(text[at:])[0]
+            end = (
+                at
+                if len(begun) == 1 and opens_list(begun[0]) and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
+                else 0
+            )
+        at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
+        begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
+        opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
+        if end and end == ends[n] and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
+            yield replace(block, title=text[:end].strip(" ."))  # a part of the text, as printed
+        elif end:
+            kind: Kind = "text" if is_item else "heading"
+            yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
+            if at < len(block.text):
+                yield replace(block, text=block.text[at:], label="", kind="text")
         else:
             yield block
+
+
+def _is_next(one: Step, other: Step) -> bool:
+    return one.style == other.style and follows(one.value, other.value)
+
+
+def _mostly_named(read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[int], style: str) -> bool:
+    """Whether the texts with a title, at least three, count on, and few numbers that would be next have none."""
+    last: Step | None = None
+    named = others = 0
+    for (steps, _), end in zip(read, ends, strict=True):
+        if not steps or steps[0].style != style:
+            continue
+        value = steps[0].value
+        counts_on = last is None or _is_next(last, steps[0]) or (len(value) > 1 and value > last.value)
+        named += bool(end) and (counts_on or opens(value))
+        others += bool(end) != counts_on and not opens(value)
+        last = steps[0] if end or (counts_on and last) else last
+    return named >= MARKED and named >= 3 * others
+
+
+def _numbered(block: Block) -> tuple[tuple[Step, ...], str]:
+    """The step of a text's single number, () if there is none, and the text without it."""
+    steps, text = read_block(block)
+    if not steps and not block.label:  # a sentence of a part: "Section 2. Oil. A keeper …"
+        steps, text = read_label(block.text)
+        steps = steps if steps and steps[0].style in RANKS and text[:1].isupper() else ()
+    return (steps, text) if len(steps) == 1 else ((), "")
+
+
+def _names(text: str, pattern: re.Pattern[str]) -> int:
+    """Where the title at the beginning of a text ends; 0 if it has none."""
+    found = pattern.match(text)
+    if found and pattern is _DASHED:  # an explicit mark
+        return found.end() if len(found[0].split()) <= ITEM_WORDS else 0
+    few = found and len(found[0].split()) <= MAX_TITLE_WORDS and found[0][:1].isupper()
+    return found.end() if found and few and not VERBS.search(found[0]) else 0
 
 
 def _goes_on(first: Step, above: Step, after: Sequence[Block]) -> bool:

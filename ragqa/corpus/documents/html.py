@@ -39,6 +39,7 @@ from ragqa.corpus.documents.html_parts import (
     notes_last,
     notes_of,
     number_of,
+    numbers_text,
     opens_with_label,
     pieces_of,
     raises_numbers,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _LISTS: Final = ("ol", "ul")
-_NO_COLUMN: Final = HEADS | {"p", "li"}
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
@@ -169,14 +169,15 @@ class _WebPage:
         """The mark before a footnote, if the page links to it or raises the same mark in its text; else empty."""
         if not self._cited and not self._raised:
             return ""
-        first, own = element, {element.get("id"), element.get("name")}
-        before = element.getprevious()
+        first, before, own = element, element.getprevious(), {element.get("id"), element.get("name")}
         while first.tag != "a" and len(first) and (first.text or "").strip() in {"", "(", "["}:
             first = first[0]
             if first.tag in BLOCKS and first.tag != "p":
                 return ""
             own |= {first.get("id"), first.get("name")}
         if first.tag != "a" or not is_mark_link(first):
+            if element.get("id") in self._cited and (typed := _MARKED.match((element.text or "").lstrip())):
+                return typed[1]
             return mark if first.tag == "sup" and (mark := text_of(first)) in self._raised else ""
         own |= {before.get("id"), before.get("name")} if before is not None else set()
         return text_of(first) if not own.isdisjoint(self._cited) else ""
@@ -264,7 +265,7 @@ class _Walk:
         numbers = []
         for first in shown:
             other = next(shown, None)
-            if other is None or first.tag in _NO_COLUMN or (first.tail or "").strip() or not is_label(text_of(first)):
+            if other is None or (first.tail or "").strip() or not numbers_text(first, other):
                 return ()
             numbers.append(first)
         return numbers
@@ -279,8 +280,7 @@ class _Walk:
 
     def _furniture(self, element: HtmlElement) -> None:
         """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
-        text = self.page.furniture[element]
-        if DATE.search(text):
+        if DATE.search(text := self.page.furniture[element]):
             self.parsed.add(Block(text, "version"))
 
     def _picture(self, element: HtmlElement) -> str:

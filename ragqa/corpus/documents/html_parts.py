@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, in_style, is_label, read_label, split_label
-from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, UnreadableError
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, follows, in_style, is_label, read_label, split_label
+from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, VERBS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
@@ -27,7 +27,6 @@ _BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
-_VERBS: Final = re.compile(r"\b(?:may|is|are|has|have|will|does|must|shall)\b")  # in a statement, and not in a title
 _UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
 _MOST_TITLES: Final = 3  # rows of titles at the top of a table
 _MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
@@ -105,11 +104,13 @@ def opens_with_label(words: list[str]) -> bool:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The paragraphs of a text, and its lines if several begin with the number of a part: "TITLE 5", "CHAPTER 2"."""
+    """The paragraphs of a text, and its lines if numbers count on: "TITLE 5", "CHAPTER 2", or "(a) …", "(b) …"."""
     for paragraph in re.split(r"\n\v?\n", text):
         lines = re.split(rf"[\v{_BREAK}]", paragraph)
-        labels = [read_label(line.strip())[0] for line in lines if len(lines) > 1]
-        yield from lines if sum(bool(steps) and steps[0].style in RANKS for steps in labels) > 1 else (paragraph,)
+        steps = [step for line in lines for step in read_label(line.strip())[0][:1]] if len(lines) > 1 else []
+        parts = sum(step.style in RANKS for step in steps)
+        counted = any(one.style == step.style and follows(one.value, step.value) for one, step in pairwise(steps))
+        yield from lines if parts > 1 or counted else (paragraph,)
 
 
 def marks_of(main: HtmlElement) -> set[str]:
@@ -168,6 +169,14 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
     return first if begins and text_of(first) == number else None
 
 
+def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
+    """Whether an element is only a number, and the one beside it does not begin with a heading that has its own."""
+    if first.tag in {"p", "li", *HEADS} or not is_label(text_of(first)):
+        return False
+    heading = next((one for one in islice(other.iter(), 9) if one.tag in HEADS), None)
+    return heading is None or not split_label(text_of(heading), bare=True)[0]
+
+
 def is_item_label(element: HtmlElement) -> bool:
     """Whether a heading is only the number of an item, "(a)", whose text comes after it."""
     if element.tag not in HEADS or len(text := text_of(element)) > _LONGEST_NUMBER:
@@ -184,7 +193,7 @@ def run_in(element: HtmlElement) -> str:
     number, name = split_label(title, bare=True)
     most = MAX_BOLD_WORDS if re.search(r"\d[.-]\d", number) else _MAX_TITLE  # a number of several parts is no item's
     few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= most
-    if not few or not name[:1].isupper() or name[-1] != "." or _VERBS.search(name) or len(split_sentences(name)) > 1:
+    if not few or not name[:1].isupper() or name[-1] != "." or VERBS.search(name) or len(split_sentences(name)) > 1:
         return ""
     opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
     for one in opening:

@@ -19,6 +19,7 @@ _NEVER: Final = frozenset(
     "iframe object embed svg canvas video audio button input select textarea form label nav footer aside dialog "
     "menu".split()
 )
+_CONTROLS: Final = ("button", "select", "textarea", "label")
 _ROLES: Final = frozenset("navigation banner contentinfo search complementary dialog alertdialog menu toolbar".split())
 _FURNITURE: Final = re.compile(
     r"(?:\w+[-_])?(?:cookies?|consent|gdpr|breadcrumbs?|nav|navbar|navigation|menu|sidebar|social|share|sharing|skip|"
@@ -107,7 +108,8 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
         return ""
     if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
-        holds = tag == "form" and element.find(".//h1") is not None and n_chars(element) >= _MOST * whole
+        in_controls = sum(map(n_chars, element.iter(*_CONTROLS))) if tag == "form" else 0
+        holds = tag == "form" and n_chars(element) - in_controls >= _MOST * whole
         names = tag == "button" and re.fullmatch("h[1-6]|summary", element.getparent().tag)
         return "" if holds or names else "navigation, form or embedded object"
     if tag == "a" and (element.get("href") or "")[:1] == "#" and _is_symbol(element):

@@ -21,19 +21,24 @@ _BY_WORD: Final = {
     **dict.fromkeys(("article", "rule", "regulation", "recital"), 5),
 }
 WORDS: Final = "|".join(_BY_WORD)
+_SHORTENED: Final = {  # "Sec.", "Art.", "Chap."
+    f"{word[:n]}.": word for word in _BY_WORD for n in range(3, len(word) - 1) if len(word) > 4
+}
 LEARNED: Final = ("learned above", "learned")  # styles of other words that a document numbers its parts with
 RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6}
 ARTICLE: Final = 5  # from this rank on, units are rules, which may have a text of their own
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
 
-_NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
+_NUMBER = r"\d{1,3}(?:-?[A-Z]{1,2}\d{0,3})?"
 # After a word that names the kind of part.
 LATIN: Final = "bis|ter|quater|quinquies|sexies"
-_NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{LATIN})\b|[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
+_NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{LATIN})\b|-?[A-Z]{{1,2}}\d{{0,3}}|(?!st|nd|rd|th)[a-z]{{1,2}})?"
 _CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3})*"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))(?!\w|[.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}|{'|'.join(map(re.escape, _SHORTENED))}))\s?[–—-]?\s?"
+    rf"(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))"
+    r"(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d)|\([A-Z][a-z])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
@@ -45,7 +50,10 @@ HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
     rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
 )
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
-_LONG = re.compile(r"(\d{4})(\.)(?=\s+[A-Z])")  # "2210. Title"
+_LONG = re.compile(rf"((?!{_YEAR}\.$)\d{{4}})(\.)(?=\s+[A-Z]|$)")  # "2210. Title"
+_LONG_DOTTED = re.compile(  # "1798.100. Title", no date
+    rf"(?!\d\d?\.\d\d?\.{_YEAR}|{_YEAR}\.\d\d?\.\d\d?)(\d{{1,4}}(?:\.\d{{1,4}})+)(?:\.?(?=\s|$|\())"
+)
 _BARE = re.compile(rf"({_NUMBER}|\d{{1,3}}(?:{LATIN}))(?=\s+\S|$)")
 _BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s*\(1\)\s+[A-Z])")  # "24 (1) Every one who …"
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
@@ -53,6 +61,7 @@ _ROUND = re.compile(rf"\((\d{{1,3}}\.\d{{1,2}}|{_NUMBER}|{_INSERTED}|[a-z]{{1,6}
 _MARKED = re.compile(
     rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])"
 )
+_BEGUN = re.compile(r"([a1])([.)])\s+(?=[A-Z])")  # the first item of a list in the line of its rule: "2. a. A keeper …"
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # in a heading with a title
@@ -165,6 +174,10 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
     if first:
         steps.append(first[0])
         place = first[1] + bool(re.match("[–—]\\(", text[first[1] :]))  # "14.—(1) A keeper …"
+        begun = _BEGUN.match(text, place)
+        if begun and (step := _step("", begun[1], begun[2])) and step.style != steps[0].style:
+            steps.append(step)
+            place = begun.end()
     while len(steps) < _MOST_STEPS and (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
         if steps and not opens_list(step) and text[place - 1].isspace():
             break
@@ -183,8 +196,11 @@ def _word(text: str) -> tuple[Step, int] | None:
         return None
     number = found[2] or found[3]
     value = component(number) if found[2] else (from_roman(number) or ord(number[0]) - 64, "")
-    printed = re.sub(r"[\s.:–—-]+$", "", found[0])
-    return Step(printed, found[1].lower(), (value,)), found.end()
+    named = found[1].lower()
+    if named in _SHORTENED and "-" in number:  # "Sec. 53a-24" is read as "§ 53a-24"
+        return None
+    printed = re.sub(r"[\s.:*–—-]+$", "", found[0])
+    return Step(printed, _SHORTENED.get(named, named), (value,)), found.end()
 
 
 def _sign(text: str) -> tuple[Step, int] | None:
@@ -204,7 +220,7 @@ def parted(printed: str, number: str) -> Step:
 def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
     book = _BOOK.match(text) if bare else None
     start = book.end() if book else 0
-    found = _DOTTED.match(text, start)
+    found = _DOTTED.match(text, start) or (_LONG_DOTTED.match(text) if bare else None)
     if not found:
         return None
     return parted(text[: found.end(1)], found[1]), _behind(text, found.end())
@@ -242,7 +258,7 @@ def component(text: str) -> tuple[int, str]:
     digits = re.search(r"\d+", text)
     if not digits:
         return (0, text)
-    letters = (text[: digits.start()] + text[digits.end() :]).strip()
+    letters = (text[: digits.start()] + text[digits.end() :]).strip(" -")
     return int(digits[0]), re.sub(r"\d+", lambda found: found[0].zfill(3), letters)
 
 

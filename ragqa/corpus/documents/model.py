@@ -27,6 +27,7 @@ BROKEN: Final = re.compile(
     r"\ufffd+|[ÃÂ][\x80-\xbf]|â(?:€[\x80-\xbf™œ“”˜¦\u203a]|\x80.)|\bï¿½"
 )  # typical of UTF-8 that was read as Latin-1
 OBLIGES: Final = re.compile(r"\b(?:must|shall|may)\b")  # in a rule, and not in its title
+VERBS: Final = re.compile(r"\b(?:may|is|are|has|have|will|does|must|shall)\b")  # in a statement, and not in a title
 MAX_BOLD_WORDS: Final = 25  # of a paragraph that is a heading because it is bold
 BOLD_LEVEL: Final = 7  # the level of such a heading, as the source states none
 TOLERANCE: Final = 6.0  # points within which two indents are equal
@@ -42,7 +43,7 @@ class Block:
     or list levels, comparable within one document; ``margin`` is that of its number, 0 if unknown. A table's text has a
     line for each row, headings first, with cells separated by `` | ``. An ``inner note`` stands in the
     text of the rule that it explains, and is part of it. A ``version`` is not text: it gives the dates between which
-    the text before it is in force.
+    the text before it is in force. ``title`` is that with which the text begins: "Oil. A keeper must …".
     """
 
     text: str
@@ -52,6 +53,7 @@ class Block:
     indent: float = 0.0
     place: str = ""
     margin: float = 0.0
+    title: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,8 +111,8 @@ class Unit:
     def heading(self) -> str:
         """The unit's heading with its label; empty if it has none."""
         texts = self.texts
-        if self.is_heading and texts:
-            return f"{self.label} {texts[0].text}".strip()
+        if texts and (self.is_heading or texts[0].title):
+            return f"{self.label} {texts[0].title or texts[0].text}".strip()
         return self.label if self.style in RANKS or self.style == GUIDANCE else ""
 
     def above(self) -> Iterator[Unit]:

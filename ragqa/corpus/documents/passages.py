@@ -192,6 +192,7 @@ def _fitted(
         text = _joined((part for part in whole if isinstance(part, Unit) or part in said), items, unit.number)
         if all(part.kind == "inner note" for part in whole if isinstance(part, Unit)):
             items += whole_paragraphs(text, deque(counted_paragraphs(said, unit.number)))
+        items += _untitled(unit, text)
         section = _section(unit, lead, named=said != blocks)
         yield Piece(unit.number, section, text, _place_of(whole), _version(unit), _listed(items))
     else:
@@ -233,7 +234,17 @@ def _pieces_of(
         cut = [text] if len(text.split()) <= limit else _rows(text, limit, terms) if is_table else _chunks(text, limit)
         for one in cut:
             items = cells_of(one, table_number(unit), 0, terms=terms) if is_table else whole_paragraphs(one, names)
-            yield Piece(unit.number, section, one, places_of(held), _version(unit), _listed(items))
+            yield Piece(
+                unit.number, section, one, places_of(held), _version(unit), _listed([*items, *_untitled(unit, one)])
+            )
+
+
+def _untitled(unit: Unit, text: str) -> Iterator[Item]:
+    """The text without the title at its beginning, as an item of the same number."""
+    title = unit.texts[0].title if unit.texts else ""
+    said = text.removeprefix(title).lstrip(" .\n") if title else text
+    if said and len(said) < len(text):
+        yield len(text) - len(said), len(text), unit.number
 
 
 def _chunks(text: str, limit: int) -> Iterator[str]:
@@ -332,6 +343,7 @@ def _section(unit: Unit, lead: str = "", *, named: bool = False) -> str:
     for depth in range(1, len(above) + 2):
         path += [text for held, text in unit.captions if held == depth]
         path += [above[depth - 1].heading] if depth <= len(above) else []
+    named = named or any(part.title for part in unit.texts[:1])
     return SEPARATOR.join(filter(None, dict.fromkeys((*path, unit.heading if named else "", lead))))
 
 

@@ -15,35 +15,33 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
-    ITEM_WORDS,
     MARKED,
-    NO_HEADING_ENDS,
+    MAX_TITLE_WORDS,
     counted,
     counted_on,
     counting_words,
     is_of_page,
     is_source,
+    is_title,
     names_origin,
     number_under,
     numbered_levels,
     numbers_a_part,
-    opened,
     read_block,
     tell_apart,
+    titled,
     whole_value,
 )
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
-MAX_TITLE_WORDS: Final = 40
-_RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(opened(counted_on(blocks)))
+    blocks = list(titled(counted_on(blocks)))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
@@ -64,6 +62,7 @@ class _Builder:
         self.counted = counted  # words that number the document's parts
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, depth of the stack
+        self._is_over = False  # whether a source ended the text of the last number
         self._closed: list[Unit] = []  # the stack that a heading without a number ended, until the next number
         self._last: dict[tuple[str, bool], Unit] = {}  # by style, headings apart: numbers may continue over parts
 
@@ -72,8 +71,10 @@ class _Builder:
             self._holding().version = block.text
             return
         if block.kind in {"table", "note", "inner note"} or (self._stack[1:] and is_source(block)):
-            self._unnumbered(block, "note" if block.kind == "text" else block.kind)
+            self._is_over = block.kind == "text"
+            self._unnumbered(block, "note" if self._is_over else block.kind)
             return
+        is_over, self._is_over = self._is_over, False
         steps, text = read_block(block)
         if block.label and not steps:
             block = replace(block, text=text, label="" if re.search(r"\d", block.label) else block.label)
@@ -87,20 +88,21 @@ class _Builder:
                 self._entitle(block)
             elif block.kind == "heading":
                 self._caption(block)
+            elif is_over and (self._stack[-1].is_item or self._stack[-1].is_rule):
+                self._unnumbered(block, "note")  # of an editor
+                self._is_over = True
             else:
                 self._go_on(block)
             return
-        if (name := _RUN_IN.match(text)) and len(name[1].split()) <= ITEM_WORDS and steps[-1].style in {"1.", DOTTED}:
-            self.add(replace(block, text=name[1].strip(), label=steps[-1].printed, kind="heading"))
-            self.add(replace(block, text=text[name.end() :], label="", kind="text"))
-            return
-        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text, block.indent)
+        listed = OUTERMOST < block.indent <= TOLERANCE and not text.isupper()  # in a list of a web page
+        may_be = steps[-1].style in RANKS or not (self.marks_headings or listed)
+        heading = block.kind == "heading" or (may_be and is_title(steps[-1], text))
         for step in steps:
             level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
             unit.margin = block.margin
         named = heading and steps[-1].style in RANKS
-        unit.parts.append(Block(text, "heading" if named else block.kind, "", block.level, block.indent, block.place))
+        unit.parts.append(replace(block, text=text, kind="heading" if named else block.kind, label="", margin=0.0))
 
     def begin(self, levels: set[int]) -> None:
         """Marks the first numbered heading; earlier headings apply to it only if later ones have the same level."""
@@ -127,7 +129,7 @@ class _Builder:
         step = steps[0]
         if block.label or len(steps) > 1 or (block.kind == "heading" and block.level in self.numbered):
             return False
-        if step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
+        if step.style in RANKS or not re.fullmatch(r"[\w-]+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
             return False
         number, inserted = step.value[-1]
         if step.style == "(1)" and inserted[:1] == ".":  # "(2.5)" behind "(2)" or "(2.4)"
@@ -136,19 +138,6 @@ class _Builder:
         known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
         return not opens_list(step) and not any(
             unit.style == style and is_later(unit.value, value) for style, value in step.readings() for unit in known
-        )
-
-    def _reads_as_heading(self, step: Step, text: str, indent: float) -> bool:
-        """Whether a numbered text is the name of the text after it, and not a statement or in a list of a web page."""
-        is_listed = OUTERMOST < indent <= TOLERANCE and not text.isupper()
-        if (self.marks_headings or is_listed) and step.style not in RANKS:
-            return False
-        is_item = step.style.startswith("(") or step.style in {"1)", "a)", "i)"}
-        return (
-            not is_item
-            and 0 < len(text.split()) <= 15
-            and not text.endswith(NO_HEADING_ENDS)
-            and not text[:1].islower()
         )
 
     def _caption(self, block: Block) -> None:
@@ -189,7 +178,7 @@ class _Builder:
         """Whether the block is the title of the part, chapter or article whose number is alone before it."""
         top = self._stack[-1]
         return (
-            top.style in RANKS
+            (top.style in RANKS or (top.style in {"1.", DOTTED} and block.kind == "heading"))
             and all(part.kind == "text" and names_origin(part.texts[0]) for part in top.units)
             and not any(part.text for part in top.texts)
             and 0 < len(block.text.split()) <= MAX_TITLE_WORDS
@@ -255,6 +244,9 @@ class _Builder:
             depth, chosen = self._weighed(step, indent, level, is_heading)
         self._closed = []
         depth = min(depth, _DEEPEST)
+        top = self._stack[-1]
+        if top.style in RANKS and any(one.texts and not is_of_page(one.texts[0]) for one in top.units[-1:]):
+            self._carry(top, self._stack[depth], len(self._stack), depth + 1)
         self._stack = self._stack[: depth + 1]
         above = level + (chosen.style not in RANKS and chosen.style != DOTTED) if level and is_heading else 9
         self._captions = [held for held in self._captions if held[2] <= depth + 1 and held[0] < above]
@@ -264,6 +256,16 @@ class _Builder:
         self._last[chosen.style, is_heading] = unit
         return unit
 
+    def _carry(self, below: Unit, above: Unit, deep: int, depth: int) -> None:
+        """Puts headings at the end of a unit below another, at this depth, as they name the next number there."""
+        n_moved = sum(1 for _ in takewhile(_is_caption, reversed(below.parts)))
+        if below is above or not n_moved:
+            return
+        moved = [one for one in below.parts[-n_moved:] if isinstance(one, Unit)]
+        del below.parts[-n_moved:]
+        above.parts.extend(replace(one, parent=above, number=above.number) for one in moved)
+        self._captions = [(level, text, at if at < deep else depth) for level, text, at in self._captions]
+
     def _reopened(self, step: Step) -> int | None:
         """The depth above "(2)" whose "(1)" was ended by a heading without a number, which names only "(2)"."""
         if opens_list(step) or not step.style.startswith("("):
@@ -271,14 +273,8 @@ class _Builder:
         for n in range(len(self._closed) - 1, len(self._stack) - 1, -1):
             unit = self._closed[n]
             if unit.style == step.style and not unit.is_heading and is_later(unit.value, step.value):
-                held, depth = self._stack[-1].parts, len(self._stack)
-                self._stack = self._closed[:n]
-                above = self._stack[-1].parts
-                if held is not above:
-                    moved = [*takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(held))]
-                    del held[len(held) - len(moved) :]
-                    above.extend(reversed(moved))
-                self._captions = [(level, text, at if at < depth else n) for level, text, at in self._captions]
+                below, deep, self._stack = self._stack[-1], len(self._stack), self._closed[:n]
+                self._carry(below, self._stack[-1], deep, n)
                 return n - 1
         return None
 
@@ -398,3 +394,7 @@ class _Builder:
         return Unit(
             step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
         )
+
+
+def _is_caption(part: Block | Unit) -> bool:
+    return isinstance(part, Unit) and part.kind == "heading"

@@ -28,6 +28,7 @@ _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")
 _ENTRIES: Final = 3  # fewest entries of contents in a row
 _PAGE: Final = re.compile(r"[\s.…·_]*\b(?:\d{1,4}|[ivxl]+)$")  # the page number after an entry
+_LEADS: Final = re.compile(r"(?:[.…·_] ?){3,}\s*(?:\d{1,4}|[ivxl]+)$")
 _SKIPPED: Final = 2  # texts between entries, such as page numbers in a column of their own
 # The title that programs write if the author gave none.
 _DEFAULT: Final = re.compile(r"(?:untitled|(?:word )?document|presentation|microsoft \w+ - .*)[\s\d]*", re.IGNORECASE)
@@ -102,7 +103,7 @@ def _shortened(title: str) -> str:
 
 
 def leave_out_contents(parsed: Parsed) -> None:
-    """Leaves out the entries of a table of contents before the text, each in the order of the headings below."""
+    """Leaves out entries of a table of contents: in the order of the headings below, or with dots to their pages."""
     blocks = parsed.blocks
     if blocks and blocks[0].place.startswith("sheet="):
         return
@@ -117,9 +118,10 @@ def leave_out_contents(parsed: Parsed) -> None:
         if aims and n >= aims[0]:  # the text begins
             run, aims = [], []
             continue
-        after = aims[-1] if aims else n
+        after = aims[-1] if aims and aims[-1] < len(blocks) else n
         aim = next((at for words in _readings(block) for at in later.get(words, ()) if at > after), None)
-        if aim is not None:
+        if aim is not None or _LEADS.search(block.text):
+            aim = len(blocks) if aim is None else aim  # an entry with dots to its page needs no heading below
             run, aims = [*run, n], [*aims, aim]
             gone.update(range(run[0], n + 1) if len(run) >= _ENTRIES else ())
         elif run and (n - run[-1] > _SKIPPED or len(words_of(block.text)) > 2):
