@@ -105,11 +105,16 @@ def test_each_shipped_passage_has_two_claims_of_each_label_and_holds_no_text_of_
 
 def test_parts_and_clashing_words_of_each_shipped_rule_stand_in_it():
     gaps, measuring = written_gaps(), written_gaps(is_test=True)
-    assert (len(gaps), len(measuring)) == (450, 30)
+    assert (len(gaps), len(measuring)) == (642, 54)
     for gap in (*gaps, *measuring):
         keys = {part.key for part in gap.parts}
         assert all(part.text in gap.rule for part in gap.parts)
-        assert sorted(text.label for text in gap.texts) == ["absent", "conflicts", "covered", "partly"]
+        labels = Counter(text.label for text in gap.texts)
+        fifth = labels - Counter(("covered", "partly", "conflicts"))
+        if "i" <= gap.id.split(":")[1] <= "o":  # a second covered text, and a second conflict or an absent one
+            assert fifth in (Counter(("covered", "conflicts")), Counter(("covered", "absent")))
+        else:
+            assert fifth == Counter(("absent",))
         for text in gap.texts:
             assert set(text.missing) <= keys
             assert text.label != "partly" or text.missing
