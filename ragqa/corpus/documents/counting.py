@@ -171,12 +171,7 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     blocks = list(blocks)
     read = [_numbered(block) if block.kind in {"text", "heading"} else ((), "") for block in blocks]
     texts = [pair if block.kind == "text" else ((), "") for block, pair in zip(blocks, read, strict=True)]
-    ends = [_names(text, _TITLED) if steps else 0 for steps, text in texts]
-    for n, ((steps, text), (later, _)) in enumerate(zip_longest(texts, texts[1:], fillvalue=((), ""))):
-        if steps and ends[n] == len(text):  # a statement without a verb that is known, or one of a list of names
-            opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
-            is_last = bool(later) and _is_next(steps[0], later[0])
-            ends[n] = 0 if is_last or (text[-1:] == "." and not opens_one) else ends[n]
+    ends = _title_ends(texts)
     alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
     for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
         style = steps[0].style if steps else ""
@@ -184,11 +179,8 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
         end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
         if not end and texts[n][0] and (at := _names(text, _OPENS)):
             begun = read_label(text[at:])[0]
-            end = (
-                at
-                if len(begun) == 1 and opens_list(begun[0]) and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR])
-                else 0
-            )
+            is_list = len(begun) == 1 and opens_list(begun[0])
+            end = at if is_list and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
         at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
         begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
         opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
@@ -201,6 +193,19 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
                 yield replace(block, text=block.text[at:], label="", kind="text")
         else:
             yield block
+
+
+def _title_ends(texts: Sequence[tuple[tuple[Step, ...], str]]) -> list[int]:
+    """Where the title at the beginning of each numbered text ends, by its words alone; 0 if it has none."""
+    ends = []
+    for (steps, text), (later, _) in zip_longest(texts, texts[1:], fillvalue=((), "")):
+        end = _names(text, _TITLED) if steps else 0
+        if steps and end == len(text):  # a statement without a verb that is known, or one of a list of names
+            opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
+            is_last = bool(later) and _is_next(steps[0], later[0])
+            end = 0 if is_last or (text[-1:] == "." and not opens_one) else end
+        ends.append(end)
+    return ends
 
 
 def _is_next(one: Step, other: Step) -> bool:
