@@ -25,6 +25,7 @@ from ragqa.models.inference.pair_encoding import (
     encodable,
     padded_inputs,
     read_tokenizer,
+    turns_of,
 )
 from ragqa.models.inference.precision import Computed, Subject, timings, trial_batch
 from ragqa.models.inference.weights import merge_adapter, read_weights
@@ -37,7 +38,6 @@ BERT_TOKENS_PER_BATCH: Final = 1536
 TRIAL: Final = (2, 192)  # passages, and tokens of each, in the batch that times the precisions
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s, 70 with 32 texts per batch (2 cores)
 TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time, to bound memory
-BATCHES_PER_TURN: Final = 4  # after which another session may compute
 REMEMBERED_TEXTS: Final = 8192  # vectors of sentences in memory: 13 MB
 LONGEST_REMEMBERED: Final = 1024  # texts of a call; more are an index, which would displace all others
 
@@ -102,9 +102,7 @@ class BertEncoder:
         with self._turn:
             encoded = self._tokenizer.encode([(text, "") for text in texts])
         vectors = np.zeros((len(texts), self._dimension), np.float32)
-        batches = batches_by_length([len(text.ids) for text in encoded], BERT_TOKENS_PER_BATCH)[::-1]
-        for start in range(0, len(batches), BATCHES_PER_TURN):
-            turn = batches[start : start + BATCHES_PER_TURN]
+        for turn in turns_of(batches_by_length([len(text.ids) for text in encoded], BERT_TOKENS_PER_BATCH), encoded):
             inputs = [padded_inputs([encoded[position] for position in batch], pad_id=0) for batch in turn]
             with self._turn:
                 states = engine.infer(inputs)

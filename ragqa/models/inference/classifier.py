@@ -23,8 +23,8 @@ from ragqa.models.inference.pair_encoding import (
     PairEncoder,
     batches_by_length,
     padded_inputs,
-    padded_length,
     read_tokenizer,
+    turns_of,
 )
 from ragqa.models.inference.precision import INPUTS, Computed, Subject, timings, trial_batch
 from ragqa.models.inference.torch_engine import TorchEngine, graphics_card, load_tokenizer, torch_version
@@ -34,7 +34,6 @@ Pair = tuple[str, str]
 
 MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first
 TOKEN_BUDGET = 768  # per batch, padding included
-TOKENS_PER_TURN = 6144  # per turn, after which another session may compute: 0.4 s on two cores
 PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
 TRIAL = (2, 104)  # pairs and their tokens in each batch of a timing, as in typical use
 GPU_DEVICE = Path("/dev/nvidiactl")  # checked first, because importing torch takes seconds
@@ -89,31 +88,13 @@ class SequenceClassifier:
         with self._lock:
             encoded: list[EncodedPair] = self._encoder.encode(pairs)
         found = np.zeros((len(pairs), self.n_labels), np.float32)
-        for turn in _turns(batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET), encoded):
+        for turn in turns_of(batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET), encoded):
             inputs = [padded_inputs([encoded[n] for n in batch], self._pad_id) for batch in turn]
             with self._lock:
                 results = self._engine.infer(inputs)
             for batch, logits in zip(turn, results, strict=True):
                 found[batch] = logits
         return found
-
-
-def _turns(batches: Sequence[Sequence[int]], encoded: Sequence[EncodedPair]) -> Iterator[list[Sequence[int]]]:
-    """Groups of batches with at most 6,144 tokens, or one larger batch; the longest pairs come first.
-
-    So the last batch of a group, which one stream may compute alone, is a short one.
-    """
-    turn: list[Sequence[int]] = []
-    n_tokens = 0
-    for batch in reversed(batches):
-        size = len(batch) * padded_length(len(encoded[batch[0]].ids))
-        if turn and n_tokens + size > TOKENS_PER_TURN:
-            yield turn
-            turn, n_tokens = [], 0
-        turn.append(batch)
-        n_tokens += size
-    if turn:
-        yield turn
 
 
 def _load_engine(

@@ -15,7 +15,7 @@ from ragqa.infra import disk_cache
 from ragqa.infra.disk_cache import FairLock, RecentResults
 from ragqa.loading import load_nli
 from ragqa.models import resolve_model
-from ragqa.models.inference import classifier
+from ragqa.models.inference import classifier, pair_encoding
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.models.inference.pair_encoding import batches_by_length, padded_length
 from tests.support.effort import effort
@@ -344,7 +344,7 @@ def test_loading_leaves_the_progress_bars_of_others_alone(tiny):
 def test_a_short_question_is_not_kept_waiting_by_a_long_one(tiny, monkeypatch):
     """Two sessions: the one with a single pair is served after the running turn, not after all forty."""
     monkeypatch.setattr(classifier, "TOKEN_BUDGET", 1)  # every pair its own batch
-    monkeypatch.setattr(classifier, "TOKENS_PER_TURN", 1)  # and its own turn
+    monkeypatch.setattr(pair_encoding, "TOKENS_PER_TURN", 1)  # and its own turn
     done, started, asked, forward = [], threading.Event(), threading.Event(), classifier.OpenVinoEngine.infer
 
     def watched(engine, batches):
