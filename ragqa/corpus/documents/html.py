@@ -17,13 +17,21 @@ from typing import TYPE_CHECKING, Final
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.counting import MARKED
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
+from ragqa.corpus.documents.html_headings import (
+    has_side_notes,
+    is_emphasised,
+    is_sentences,
+    names_next,
+    number_of,
+    run_in,
+    set_lines_apart,
+)
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
     HEADS,
     cells_in,
     cited,
     has_text,
-    is_bold,
     is_item_label,
     is_layout,
     is_mark_link,
@@ -31,20 +39,16 @@ from ragqa.corpus.documents.html_parts import (
     is_note,
     is_paragraph,
     is_repeated,
-    is_sentences,
     items_of,
     lines_of,
     marks_of,
-    names_next,
     notes_last,
     notes_of,
-    number_of,
     numbers_text,
     opens_with_label,
     pieces_of,
     raises_numbers,
     read_page,
-    run_in,
     runs_on,
     spanned,
     text_of,
@@ -62,6 +66,7 @@ if TYPE_CHECKING:
 
 _LISTS: Final = ("ol", "ul")
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
+_TITLES: Final = HEADS | {"summary", "legend"}
 _MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
 _MAX_WAITING: Final = 2**24  # bytes of parsed pages that are kept for later use
@@ -134,6 +139,7 @@ class _WebPage:
         self.parsed.words = plain_words(self.body)
         take_out(self.body, self.parsed, [*leads_beside(self.body, beside, self.title)])
         self.main = main = main_of(self.body)
+        set_lines_apart(main)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
@@ -275,8 +281,8 @@ class _Walk:
         text = (element.text or "").strip() if element.getprevious() is None and not len(element) else ""
         return 0 < len(text) < _MAX_NAMED and text[-1].isalpha() and self.page.is_of_notes(element)
 
-    def _is_bold(self, element: HtmlElement) -> bool:
-        return (element.tag == "p" or not self.page.holds_blocks(element)) and is_bold(element)
+    def _is_emphasised(self, element: HtmlElement) -> bool:
+        return (element.tag == "p" or not self.page.holds_blocks(element)) and is_emphasised(element)
 
     def _furniture(self, element: HtmlElement) -> None:
         """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
@@ -295,7 +301,7 @@ class _Walk:
             self._add("", "text", label, 0, indent)
         if tag in HEADS and self.page.is_of_notes(element):
             self._notes_heading(text_of(element), indent)
-        elif tag in HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
+        elif tag in _TITLES or element in self.page.headings or (tag in {"p", "div"} and self._is_emphasised(element)):
             self._heading(element, label, int(tag[1]) if tag in HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
             self._list(element, tag, depth, indent)
@@ -350,6 +356,11 @@ class _Walk:
         rows = cells_in(table)
         for caption in table.iterchildren("caption"):
             self._add(text_of(caption), "heading", "", BOLD_LEVEL, indent)
+        if has_side_notes(rows):
+            for title, text in (row for row in rows if any(map(has_text, row))):
+                self._heading(title, "", BOLD_LEVEL, indent)
+                self.walk(text, depth, indent)
+            return
         if not is_layout(rows):
             for cell in titles_of(rows):
                 if reads_as_heading(text_of(cell)):
@@ -363,7 +374,7 @@ class _Walk:
             self.anchor = next((cell.get("id") for cell in reversed(row) if cell.get("id")), self.anchor)
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                names = label and self._is_bold(cell) and names_next(cell, rows[n + 1 : n + 2])
+                names = label and self._is_emphasised(cell) and names_next(cell, rows[n + 1 : n + 2])
                 if names or cell in self.page.headings:
                     self._heading(cell, label, BOLD_LEVEL, indent)
                 else:

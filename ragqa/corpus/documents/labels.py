@@ -43,11 +43,11 @@ _WORD = re.compile(
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
 _SIGN = re.compile(
-    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+[A-Za-z]?-))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
+    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+\.\d)))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
 )
 _YEAR = r"(?:19|20)\d\d"
 HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
-    rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
+    rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})({_PART}(?:-{_PART}){{1,3}}(?:\.\d{{1,4}})?)[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
 )
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
 _LONG = re.compile(rf"((?!{_YEAR}\.$)\d{{4}})(\.)(?=\s+[A-Z]|$)")  # "2210. Title"

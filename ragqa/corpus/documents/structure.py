@@ -29,11 +29,12 @@ from ragqa.corpus.documents.counting import (
     numbers_a_part,
     read_block,
     tell_apart,
-    titled,
     whole_value,
 )
+from ragqa.corpus.documents.items import defines_a_term
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
+from ragqa.corpus.documents.naming import named, titled
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
@@ -41,7 +42,7 @@ _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(titled(counted_on(blocks)))
+    blocks = list(named(titled(counted_on(blocks))))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
@@ -215,6 +216,8 @@ class _Builder:
         """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
         if unit.style == GUIDANCE and not unit.is_heading:
             return 0 < block.indent < unit.indent <= TOLERANCE  # by the levels of a web page
+        if unit.is_item and unit.parent and defines_a_term(block.text):  # behind the list of the term before
+            return any(defines_a_term(own.text) for own in unit.parent.texts)
         listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
         return listed and (block.text.endswith(":") or unit.indent <= TOLERANCE) and is_outside(block, unit)
 

@@ -1,0 +1,85 @@
+"""Where the title of a rule stands on web pages of varied design: each with number and heading, with no word lost."""
+
+import pytest
+
+from ragqa.corpus.documents.conservation import lost_words
+from ragqa.corpus.documents.html import parse_html
+from ragqa.corpus.documents.passages import passages_of
+from ragqa.corpus.documents.structure import build
+
+DARK = "A master who lands after dark shows two lamps at the bow."
+FIRST = "The keeper writes the name of each boat in the book of the quay."
+NEXT = "The harbour office sends a copy of the book to the owner each month."
+LAST = "A pilot who has not slept for six hours asks another to take the helm."
+PAGES = {
+    "bold words between boxes, no paragraph around them": (
+        f"<h2>Chapter 4. Quays</h2><b>§ 14.2-31. (Until next spring) Landing after dark; lamps.</b><section><p>A. {DARK}</p>"
+        f"<p>B. {NEXT}</p></section><b>§ 14.2-32. Books of quays.</b><section><p>{FIRST}</p></section>",
+        {
+            DARK: ("Chapter 4.§ 14.2-31.A.", "Landing after dark; lamps"),
+            FIRST: ("Chapter 4.§ 14.2-32", "Books of quays"),
+        },
+    ),
+    "bold lines between breaks": (
+        f"<center><b>Rules of the Quay</b></center><div>For all masters.<br><br><b>Landing after dark</b><br>{DARK}<br><br>"
+        f"<b>Books</b><br><br>{FIRST}<br><br>{NEXT}</div>",
+        {DARK: ("", "Landing after dark"), NEXT: ("second paragraph", "Books")},
+    ),
+    "one section in a page of its own, coloured and underlined": (
+        "<p><font color=green>14-203.05</font>. <font color=blue><u>Landing after dark; lamps; fines</u></font></p>"
+        f"<p>At night:</p><p>1. {DARK}</p><p>2. {NEXT}</p>",
+        {DARK: ("14-203.05.1.", "Landing after dark; lamps; fines")},
+    ),
+    "one section whose list opens in the line of its bold title": (
+        f"<div><b><a name=x></a>Sec. 14.20.305. Landing after dark.</b>&nbsp; (a) {DARK}<br>&nbsp; (b) {FIRST}<br>"
+        f"&nbsp; (c) In this section,<br>&nbsp; &nbsp; (1) “boat” means what floats;<br>&nbsp; &nbsp; (2) “lamp” means what burns.</div>",
+        {
+            DARK: ("Sec. 14.20.305.(a)", "Landing after dark"),
+            FIRST: ("Sec. 14.20.305.(b)", "Landing after dark"),
+            "“lamp” means what burns.": ("Sec. 14.20.305.(c).(2)", "Landing after dark"),
+        },
+    ),
+    "a name before each number, the number behind its anchor, terms between lists": (
+        "<h1>Quays Act</h1><p class=name>Books</p><p class=rule><a name=a></a><b>1 </b>The book of a quay has,</p><p>(a) names; and</p>"
+        "<p>(b) days.</p><p class=name>Meaning of words</p><p class=rule><a name=b></a><b>2 </b>In this Act,</p>"
+        "<p class=term>“boat” means what floats and has,</p><p class=item>(a) a helm, or</p><p class=item>(b) an oar;</p>"
+        "<p class=term>“lamp” means what burns;</p><p class=term>“quay” means a wall with,</p><p class=item>(a) rings, and</p>"
+        "<p class=item>(b) a lamp.</p>",
+        {
+            "days.": ("1.(b)", "Books"),
+            "an oar;": ("2.(b)", "Meaning of words"),
+            "“lamp” means what burns;": ("2.lamp", "Meaning of words"),
+            "a lamp.": ("2.(b)", "Meaning of words"),
+        },
+    ),
+    "catchlines with semicolons, sources behind the text": (
+        f"<div><span>31.07&#8195;</span><span>Landing; lamps.</span><span>—</span><span>{DARK}</span><div>History.—s. 4, ch. 31-7; s. 2, ch. 40-9.</div></div>"
+        f"<div><span>31.08&#8195;</span><span>Books; copies; names.</span><span>—</span><div>(1) {FIRST}</div><div>(2) {NEXT}</div>"
+        "<div>History.—s. 5, ch. 31-7; s. 3, ch. 40-9.</div></div>",
+        {DARK: ("31.07", "Landing; lamps"), NEXT: ("31.08.(2)", "Books; copies; names")},
+    ),
+    "side notes in a column of their own": (
+        f"<table><tr><td>Landing after dark</td><td><p>7. {DARK}</p></td></tr><tr><td>Books</td><td><p>8. (1) {FIRST}</p><p>(2) {NEXT}</p></td></tr>"
+        f"<tr><td>Rest</td><td><p>9. {LAST}</p></td></tr></table>",
+        {DARK: ("7.", "Landing after dark"), NEXT: ("8.(2)", "Books"), LAST: ("9.", "Rest")},
+    ),
+}
+
+
+def read(tmp_path, body):
+    path = tmp_path / "a.html"
+    path.write_text(f"<html><head><title>Harbour</title></head><body>{body}</body></html>", encoding="utf-8")
+    parsed = parse_html(path)
+    found = passages_of(build(parsed.blocks), "d", "D", 128)
+    assert not lost_words(parsed, found)
+    return [(text, name, one.section) for one in found for name, text in ((one.number, one.text), *one.places())]
+
+
+@pytest.mark.parametrize("design", PAGES)
+def test_numbers_and_headings_of_every_design(tmp_path, design):
+    body, wanted = PAGES[design]
+    found = read(tmp_path, body)
+    for text, (number, heading) in wanted.items():
+        assert any(
+            one == text and name == number and heading in section.split(" › ")[-1] for one, name, section in found
+        ), (text, found)
