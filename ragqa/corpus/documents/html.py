@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.counting import MARKED
-from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
+from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, contents_of, furniture_of, leaves_of
 from ragqa.corpus.documents.html_headings import (
     has_side_notes,
     is_emphasised,
     is_sentences,
+    is_title_term,
     names_next,
     number_of,
     run_in,
@@ -29,18 +30,19 @@ from ragqa.corpus.documents.html_headings import (
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
     HEADS,
+    TYPED_MARK,
     cells_in,
     cited,
     has_text,
     is_item_label,
     is_layout,
-    is_mark_link,
     is_marked,
     is_note,
     is_paragraph,
     is_repeated,
     items_of,
     lines_of,
+    mark_before,
     marks_of,
     notes_last,
     notes_of,
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
 _LISTS: Final = ("ol", "ul")
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
 _TITLES: Final = HEADS | {"summary", "legend"}
-_MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
 _MAX_WAITING: Final = 2**24  # bytes of parsed pages that are kept for later use
 _MAX_NAMED: Final = 40  # characters of the name of notes in a box
@@ -82,7 +83,9 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     parsed = page.parsed
     own = Zones()
     own.add(page.leaves)
-    for element, text in furniture_of(page.leaves, own, place, page.main).items():
+    contents, titles = contents_of(page.leaves, page.main)
+    page.headings |= titles
+    for element, text in furniture_of(page.leaves, own, place, page.main, contents).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
     if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else the page is only furniture
@@ -173,20 +176,7 @@ class _WebPage:
 
     def linked_mark(self, element: HtmlElement) -> str:
         """The mark before a footnote, if the page links to it or raises the same mark in its text; else empty."""
-        if not self._cited and not self._raised:
-            return ""
-        first, before, own = element, element.getprevious(), {element.get("id"), element.get("name")}
-        while first.tag != "a" and len(first) and (first.text or "").strip() in {"", "(", "["}:
-            first = first[0]
-            if first.tag in BLOCKS and first.tag != "p":
-                return ""
-            own |= {first.get("id"), first.get("name")}
-        if first.tag != "a" or not is_mark_link(first):
-            if element.get("id") in self._cited and (typed := _MARKED.match((element.text or "").lstrip())):
-                return typed[1]
-            return mark if first.tag == "sup" and (mark := text_of(first)) in self._raised else ""
-        own |= {before.get("id"), before.get("name")} if before is not None else set()
-        return text_of(first) if not own.isdisjoint(self._cited) else ""
+        return mark_before(element, self._cited, self._raised)
 
     def repeated_before(self, heading: HtmlElement) -> str:
         """The words before several such headings, for screen readers, such as "Marginal note:"; empty if none."""
@@ -266,7 +256,8 @@ class _Walk:
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return ()
         if element.tag == "dl":
-            return [child for child in element.iterchildren("dt") if has_text(child) and not is_repeated(child)]
+            terms = (child for child in element.iterchildren("dt") if has_text(child) and not is_repeated(child))
+            return [term for term in terms if not is_title_term(term)]
         shown = (child for child in element if has_text(child) and child not in self.page.furniture)
         numbers = []
         for first in shown:
@@ -301,7 +292,12 @@ class _Walk:
             self._add("", "text", label, 0, indent)
         if tag in HEADS and self.page.is_of_notes(element):
             self._notes_heading(text_of(element), indent)
-        elif tag in _TITLES or element in self.page.headings or (tag in {"p", "div"} and self._is_emphasised(element)):
+        elif (
+            tag in _TITLES
+            or element in self.page.headings
+            or (tag == "dt" and is_title_term(element))
+            or (tag in {"p", "div"} and self._is_emphasised(element))
+        ):
             self._heading(element, label, int(tag[1]) if tag in HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
             self._list(element, tag, depth, indent)
@@ -346,7 +342,7 @@ class _Walk:
             self._add(text, "inner note", "", 0, indent)
 
     def _note(self, element: HtmlElement, indent: float, mark: str = "") -> None:
-        label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
+        label, text = split_label(TYPED_MARK.sub(r"(\1)", text_of(element)), bare=True)
         if mark and not label:
             label, text = mark, text.lstrip("([").removeprefix(mark).lstrip(")] ")
         self._add(text, self._note_kind, label, 0, indent)

@@ -1,4 +1,4 @@
-"""Tells the titles of a web page by their type and place: bold lines, lines in capitals, titles before a text or beside it."""
+"""Tells the titles of a web page by their type and place: bold lines, capitals, titles before a text or beside it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _BOLD_STYLE: Final = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORE
 _CENTRED: Final = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _INSIDE: Final = frozenset(("a", "li", "dd", "dt", "th", "caption", *HEADS))  # where a bold line is no title of its own
 _PRINTED: Final = re.compile(r"(?:§+\s?)?\d[\w.-]*\s*")  # a number before a title
+_CAPITALS: Final = re.compile(r"[A-Z ]{2}(?=.* [A-Z]{3})[A-Z ,&()’'-]+")  # "OIL OF LAMPS"
 _MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
 _NO_ENDS: Final = (".", ";", ":", ",")
 
@@ -150,15 +151,14 @@ def is_emphasised(element: HtmlElement) -> bool:
     tags = {*_BOLD} | (_ITALIC if _is_centred(element) else set()) | ({"u"} if number else set())
     marks = dict.fromkeys(element.iterdescendants(*tags))
     is_bold = bool(_BOLD_STYLE.search(element.get("style") or ""))
-    first = next((text.strip() for text in islice(element.itertext(), 3) if text.strip()), "")
-    is_capital = " " in first and first.isupper() and element.tag == "p"
+    is_capital = element.tag == "p" and bool(_CAPITALS.fullmatch("".join(islice(element.itertext(), 4)).strip()))
     if not (marks or is_bold or is_capital) or not _is_short(text := text_of(element)):
         return False
     if not all(one.tag in _BOLD for one in marks) and (VERBS.search(text) or element.find(".//a[@href]") is not None):
         return False
     outer = (one for one in marks if marks.keys().isdisjoint(one.iterancestors()))
     plain = len(text) - sum(len(text_of(one)) for one in outer) - (len(number[0]) if number else 0)
-    is_set = is_bold or plain <= 3 or (is_capital and text.isupper())
+    is_set = is_bold or plain <= 3 or is_capital
     return is_set and len([*lines_of("".join(pieces_of(element)))]) == 1
 
 
@@ -167,6 +167,12 @@ def _is_centred(element: HtmlElement) -> bool:
         one is not None and ((one.get("align") or "") == "center" or bool(_CENTRED.search(one.get("style") or "")))
         for one in (element, element.getparent())
     )
+
+
+def is_title_term(term: HtmlElement) -> bool:
+    """Whether the term of a definition list is a number with its title, such as "Section 3. Lamps"."""
+    number, name = split_label(text_of(term), bare=True)
+    return any(map(str.isdigit, number)) and name[:1].isupper() and _is_short(name)
 
 
 def is_sentences(text: str) -> bool:

@@ -25,6 +25,7 @@ HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
 _BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
+TYPED_MARK: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
 _MOST_TITLES: Final = 3  # rows of titles at the top of a table
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
@@ -122,6 +123,24 @@ def marks_of(main: HtmlElement) -> set[str]:
         elif 0 < len(mark) <= 3 and is_label(mark) and not _UNIT.search(said[-3:].rstrip()):
             found.add(mark)
     return found
+
+
+def mark_before(element: HtmlElement, cited: set[str], raised: set[str]) -> str:
+    """The mark before a footnote, if the page links to one of its ids or raises the same mark in its text; else ""."""
+    if not cited and not raised:
+        return ""
+    first, before, own = element, element.getprevious(), {element.get("id"), element.get("name")}
+    while first.tag != "a" and len(first) and (first.text or "").strip() in {"", "(", "["}:
+        first = first[0]
+        if first.tag in BLOCKS and first.tag != "p":
+            return ""
+        own |= {first.get("id"), first.get("name")}
+    if first.tag != "a" or not is_mark_link(first):
+        if element.get("id") in cited and (typed := TYPED_MARK.match((element.text or "").lstrip())):
+            return typed[1]
+        return mark if first.tag == "sup" and (mark := text_of(first)) in raised else ""
+    own |= {before.get("id"), before.get("name")} if before is not None else set()
+    return text_of(first) if not own.isdisjoint(cited) else ""
 
 
 def runs_on(before: str, text: str) -> bool:

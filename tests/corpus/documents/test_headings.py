@@ -13,16 +13,17 @@ NEXT = "The harbour office sends a copy of the book to the owner each month."
 LAST = "A pilot who has not slept for six hours asks another to take the helm."
 PAGES = {
     "bold words between boxes, no paragraph around them": (
-        f"<h2>Chapter 4. Quays</h2><b>§ 14.2-31. (Until next spring) Landing after dark; lamps.</b><section><p>A. {DARK}</p>"
-        f"<p>B. {NEXT}</p></section><b>§ 14.2-32. Books of quays.</b><section><p>{FIRST}</p></section>",
+        "<h2>Chapter 4. Quays</h2><b>§ 14.2-31. (Until next spring) Landing after dark; lamps.</b>"
+        f"<section><p>A. {DARK}</p><p>B. {NEXT}</p></section>"
+        f"<b>§ 14.2-32. Books of quays.</b><section><p>{FIRST}</p></section>",
         {
             DARK: ("Chapter 4.§ 14.2-31.A.", "Landing after dark; lamps"),
             FIRST: ("Chapter 4.§ 14.2-32", "Books of quays"),
         },
     ),
     "bold lines between breaks": (
-        f"<center><b>Rules of the Quay</b></center><div>For all masters.<br><br><b>Landing after dark</b><br>{DARK}<br><br>"
-        f"<b>Books</b><br><br>{FIRST}<br><br>{NEXT}</div>",
+        "<center><b>Rules of the Quay</b></center><div>For all masters.<br><br><b>Landing after dark</b><br>"
+        f"{DARK}<br><br><b>Books</b><br><br>{FIRST}<br><br>{NEXT}</div>",
         {DARK: ("", "Landing after dark"), NEXT: ("second paragraph", "Books")},
     ),
     "one section in a page of its own, coloured and underlined": (
@@ -32,7 +33,8 @@ PAGES = {
     ),
     "one section whose list opens in the line of its bold title": (
         f"<div><b><a name=x></a>Sec. 14.20.305. Landing after dark.</b>&nbsp; (a) {DARK}<br>&nbsp; (b) {FIRST}<br>"
-        f"&nbsp; (c) In this section,<br>&nbsp; &nbsp; (1) “boat” means what floats;<br>&nbsp; &nbsp; (2) “lamp” means what burns.</div>",
+        "&nbsp; (c) In this section,<br>&nbsp; &nbsp; (1) “boat” means what floats;<br>"
+        "&nbsp; &nbsp; (2) “lamp” means what burns.</div>",
         {
             DARK: ("Sec. 14.20.305.(a)", "Landing after dark"),
             FIRST: ("Sec. 14.20.305.(b)", "Landing after dark"),
@@ -40,11 +42,11 @@ PAGES = {
         },
     ),
     "a name before each number, the number behind its anchor, terms between lists": (
-        "<h1>Quays Act</h1><p class=name>Books</p><p class=rule><a name=a></a><b>1 </b>The book of a quay has,</p><p>(a) names; and</p>"
-        "<p>(b) days.</p><p class=name>Meaning of words</p><p class=rule><a name=b></a><b>2 </b>In this Act,</p>"
-        "<p class=term>“boat” means what floats and has,</p><p class=item>(a) a helm, or</p><p class=item>(b) an oar;</p>"
-        "<p class=term>“lamp” means what burns;</p><p class=term>“quay” means a wall with,</p><p class=item>(a) rings, and</p>"
-        "<p class=item>(b) a lamp.</p>",
+        "<h1>Quays Act</h1><p class=name>Books</p><p class=rule><a name=a></a><b>1 </b>The book of a quay has,</p>"
+        "<p>(a) names; and</p><p>(b) days.</p><p class=name>Meaning of words</p>"
+        "<p class=rule><a name=b></a><b>2 </b>In this Act,</p><p class=term>“boat” means what floats and has,</p>"
+        "<p class=item>(a) a helm, or</p><p class=item>(b) an oar;</p><p class=term>“lamp” means what burns;</p>"
+        "<p class=term>“quay” means a wall with,</p><p class=item>(a) rings, and</p><p class=item>(b) a lamp.</p>",
         {
             "days.": ("1.(b)", "Books"),
             "an oar;": ("2.(b)", "Meaning of words"),
@@ -53,13 +55,15 @@ PAGES = {
         },
     ),
     "catchlines with semicolons, sources behind the text": (
-        f"<div><span>31.07&#8195;</span><span>Landing; lamps.</span><span>—</span><span>{DARK}</span><div>History.—s. 4, ch. 31-7; s. 2, ch. 40-9.</div></div>"
-        f"<div><span>31.08&#8195;</span><span>Books; copies; names.</span><span>—</span><div>(1) {FIRST}</div><div>(2) {NEXT}</div>"
-        "<div>History.—s. 5, ch. 31-7; s. 3, ch. 40-9.</div></div>",
+        f"<div><span>31.07&#8195;</span><span>Landing; lamps.</span><span>—</span><span>{DARK}</span>"
+        "<div>History.—s. 4, ch. 31-7; s. 2, ch. 40-9.</div></div>"
+        "<div><span>31.08&#8195;</span><span>Books; copies; names.</span><span>—</span>"
+        f"<div>(1) {FIRST}</div><div>(2) {NEXT}</div><div>History.—s. 5, ch. 31-7; s. 3, ch. 40-9.</div></div>",
         {DARK: ("31.07", "Landing; lamps"), NEXT: ("31.08.(2)", "Books; copies; names")},
     ),
     "side notes in a column of their own": (
-        f"<table><tr><td>Landing after dark</td><td><p>7. {DARK}</p></td></tr><tr><td>Books</td><td><p>8. (1) {FIRST}</p><p>(2) {NEXT}</p></td></tr>"
+        f"<table><tr><td>Landing after dark</td><td><p>7. {DARK}</p></td></tr>"
+        f"<tr><td>Books</td><td><p>8. (1) {FIRST}</p><p>(2) {NEXT}</p></td></tr>"
         f"<tr><td>Rest</td><td><p>9. {LAST}</p></td></tr></table>",
         {DARK: ("7.", "Landing after dark"), NEXT: ("8.(2)", "Books"), LAST: ("9.", "Rest")},
     ),
