@@ -23,6 +23,7 @@ _CENTRED: Final = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _INSIDE: Final = frozenset(("a", "li", "dd", "dt", "th", "caption", *HEADS))  # where a bold line is no title of its own
 _PRINTED: Final = re.compile(r"(?:§+\s?)?\d[\w.-]*\s*")  # a number before a title
 _CAPITALS: Final = re.compile(r"[A-Z ]{2}(?=.* [A-Z]{3})[A-Z ,&()’'-]+")  # "OIL OF LAMPS"
+_WORD: Final = re.compile(r"[^\W\d_]{3}")
 _MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
 _NO_ENDS: Final = (".", ";", ":", ",")
 
@@ -76,7 +77,11 @@ def _begins_line(bold: HtmlElement) -> HtmlElement | None:
 
 
 def _is_short(text: str) -> bool:
-    return 0 < len(text.split()) <= MAX_BOLD_WORDS and not text.endswith(_NO_ENDS)
+    return (
+        len(text.split()) <= MAX_BOLD_WORDS
+        and not text.endswith(_NO_ENDS)
+        and bool(_WORD.search(text) or is_label(text))
+    )
 
 
 def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | None:

@@ -67,6 +67,38 @@ PAGES = {
         f"<tr><td>Rest</td><td><p>9. {LAST}</p></td></tr></table>",
         {DARK: ("7.", "Landing after dark"), NEXT: ("8.(2)", "Books"), LAST: ("9.", "Rest")},
     ),
+    "bold by the style of the element itself, centred": (
+        f"<div style='text-align:center;font-weight:bold'>Landing after dark</div><div>{DARK}</div>"
+        f"<p><span style='font-weight: 700'>Books</span></p><p>{FIRST}</p><p>{NEXT}</p>",
+        {DARK: ("", "Landing after dark"), NEXT: ("second paragraph", "Books")},
+    ),
+    "boxes that open": (
+        f"<h2>Quays</h2><details><summary>4. Landing after dark</summary><p>{DARK}</p></details>"
+        f"<details><summary>5. Books</summary><p>(a) {FIRST}</p><p>(b) {NEXT}</p></details>",
+        {DARK: ("4.", "Landing after dark"), NEXT: ("5.(b)", "Books")},
+    ),
+    "number and title on lines of their own, centred and in italics": (
+        f"<p align=center>Rule 7</p><p align=center><i>Landing after dark</i></p><p>{DARK}</p>"
+        f"<p align=center>Rule 8</p><p align=center><i>Books</i></p><p>(1) {FIRST}</p><p>(2) {NEXT}</p>",
+        {DARK: ("Rule 7", "Landing after dark"), NEXT: ("Rule 8.(2)", "Books")},
+    ),
+    "titles that only the contents of the page show": (
+        "<ul><li><a href=#a>Landing after dark</a></li><li><a href=#b>Books of the quay</a></li>"
+        "<li><a href=#c>Rest</a></li></ul>"
+        f"<p id=a>Landing after dark</p><p>{DARK}</p><p id=b>Books of the quay</p><p>{FIRST}</p>"
+        f"<p>{NEXT}</p><p id=c>Rest</p><p>{LAST}</p>",
+        {DARK: ("", "Landing after dark"), NEXT: ("second paragraph", "Books of the quay"), LAST: ("", "Rest")},
+    ),
+    "capitals and underlines": (
+        f"<p><u>Landing after dark</u></p><p>1. {DARK}</p><p><u>Rest</u></p><p>2. {LAST}</p>"
+        f"<p>BOOKS OF THE QUAY</p><p>{FIRST}</p>",
+        {DARK: ("1.", "Landing after dark"), LAST: ("2.", "Rest"), FIRST: ("", "BOOKS OF THE QUAY")},
+    ),
+    "terms of a list as titles": (
+        f"<dl><dt>Section 3. Landing after dark</dt><dd>{DARK}</dd><dt>Section 4. Books</dt><dd>"
+        f"<p>(a) {FIRST}</p><p>(b) {NEXT}</p></dd></dl>",
+        {DARK: ("Section 3", "Landing after dark"), NEXT: ("Section 4.(b)", "Books")},
+    ),
 }
 
 
