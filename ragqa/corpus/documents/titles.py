@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -104,10 +103,7 @@ def _shortened(title: str) -> str:
 
 
 def leave_out_contents(parsed: Parsed) -> None:
-    """Leaves out entries of a table of contents: in the order of the headings below, or with dots to their pages.
-
-    The texts below with the words of an entry are headings.
-    """
+    """Leaves out entries of a table of contents: in the order of the headings below, or with dots to their pages."""
     blocks = parsed.blocks
     if blocks and blocks[0].place.startswith("sheet="):
         return
@@ -118,7 +114,6 @@ def leave_out_contents(parsed: Parsed) -> None:
     run: list[int] = []
     aims: list[int] = []
     gone: set[int] = set()
-    titles: set[int] = set()
     for n, block in enumerate(blocks):
         if aims and n >= aims[0]:  # the text begins
             run, aims = [], []
@@ -128,18 +123,12 @@ def leave_out_contents(parsed: Parsed) -> None:
         if aim is not None or _LEADS.search(block.text):
             aim = len(blocks) if aim is None else aim  # an entry with dots to its page needs no heading below
             run, aims = [*run, n], [*aims, aim]
-            if len(run) >= _ENTRIES:
-                gone.update(range(run[0], n + 1))
-                titles.update(aims)
+            gone.update(range(run[0], n + 1) if len(run) >= _ENTRIES else ())
         elif run and (n - run[-1] > _SKIPPED or len(words_of(block.text)) > 2):
             run, aims = [], []
     for n in sorted(gone):
         parsed.leave_out("table of contents", f"{blocks[n].label} {blocks[n].text}".strip())
-    parsed.blocks[:] = [
-        replace(block, kind="heading") if n in titles and block.kind == "text" else block
-        for n, block in enumerate(blocks)
-        if n not in gone
-    ]
+    parsed.blocks[:] = [block for n, block in enumerate(blocks) if n not in gone]
 
 
 def _readings(block: Block) -> list[tuple[str, ...]]:
