@@ -120,6 +120,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
     and each is followed by another class or zone.
     """
     by_look: dict[Zone, list[tuple[Leaf, bool]]] = {}
+    long = {one.element for one, after in pairwise(leaves) if after.text.count(" ") > _SHORT // 2}
     for leaf, after in zip_longest(leaves, leaves[1:]):
         if leaf.zone and leaf.element.tag not in _HEADINGS:
             followed = after is not None and _look(after) != _look(leaf) and not after.text[:1].islower()
@@ -127,7 +128,9 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
     found: tuple[set[HtmlElement], set[HtmlElement]] = (set(), set())
     for pairs in by_look.values():
         held = [leaf for leaf, _ in pairs]
-        if len({leaf.text for leaf in held}) < _LEAST_PAGES:
+        n_texts = len({leaf.text for leaf in held})
+        before_texts = len(held) == 2 and all(one.element in long and one.element.get("class") for one in held)
+        if n_texts < (2 if before_texts else _LEAST_PAGES):
             continue
         if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
             found[0].update(leaf.element for leaf in held)

@@ -24,6 +24,7 @@ from ragqa.corpus.documents.html_headings import (
     is_title_term,
     names_next,
     number_of,
+    repeated_titles,
     run_in,
     set_lines_apart,
 )
@@ -161,6 +162,7 @@ class _WebPage:
         self.shows_counters = marked * 2 <= items  # else numbers are typed into the items and a style hides counters
         self.leaves = leaves_of(main, self.holds_blocks, UNSEEN)
         self.numbers, self.headings = columns_and_headings(self.leaves)
+        self.headings |= repeated_titles(main)
         first = (one[0] for one in self.headings if len(one) and not (one.text or "").strip())
         self._before = Counter(text_of(one) for one in first if one.tag not in BLOCKS)
 

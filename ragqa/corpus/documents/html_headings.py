@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.html_parts import BLOCKS, HEADS, LONGEST_NUMBER, has_text, lines_of, pieces_of, text_of
-from ragqa.corpus.documents.labels import is_label, is_later, read_label, split_label
+from ragqa.corpus.documents.labels import HYPHENED, is_label, is_later, read_label, split_label
 from ragqa.corpus.documents.model import MAX_BOLD_WORDS, OBLIGES, VERBS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
@@ -117,7 +117,8 @@ def _opening(elements: list[HtmlElement]) -> tuple[list[HtmlElement], str]:
     spoken = next((n for n, one in enumerate(opening) if (one.tail or "").strip()), len(opening))
     opening = [one for one in opening[: spoken + 1] if one.tag in _BOLD]
     title = clean_line(" ".join(map(text_of, opening)))
-    number, name = split_label(title, bare=True)
+    hyphened = HYPHENED.match(title)
+    number, name = (hyphened[2], title[hyphened.end() :]) if hyphened else split_label(title, bare=True)
     most = MAX_BOLD_WORDS if re.search(r"\d[.-]\d", number) else _MAX_TITLE  # a number of several parts is no item's
     few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= most
     begins = name[:1].isupper() or (name[:1] == "(" and name[1:2].isupper())  # "(Until May) Lamps."
@@ -142,7 +143,9 @@ def has_side_notes(rows: list[list[HtmlElement]]) -> bool:
     values = [step.value for one in steps for step in one if step.printed[0].isdigit() or step.printed[0] == "§"]
     return (
         len(values) == len(filled)
-        and all(name[:1].isupper() and _is_short(name) and not split_label(name, bare=True)[0] for name in names)
+        and all(
+            name[:1].isupper() and _is_short(name.rstrip(".")) and not split_label(name, bare=True)[0] for name in names
+        )
         and all(is_later(one, other) for one, other in pairwise(values))
     )
 
@@ -165,6 +168,22 @@ def is_emphasised(element: HtmlElement) -> bool:
     plain = len(text) - sum(len(text_of(one)) for one in outer) - (len(number[0]) if number else 0)
     is_set = is_bold or plain <= 3 or is_capital
     return is_set and len([*lines_of("".join(pieces_of(element)))]) == 1
+
+
+def repeated_titles(main: HtmlElement) -> set[HtmlElement]:
+    """The paragraphs, at least two, of a few bold words with a full stop or colon, each before one that is not bold."""
+    found: dict[str, HtmlElement] = {}
+    for bold in main.iter(*_BOLD):
+        element = bold.getparent()
+        if element is None or element.tag != "p" or (element.text or "").strip() or (bold.tail or "").strip():
+            continue
+        text, after = text_of(element), element.getnext()
+        few = text[-1:] in {".", ":"} and len(text.split()) <= _MAX_TITLE and text[:1].isupper()
+        before_text = after is not None and after.tag == "p" and len(text_of(after).split()) > _MAX_TITLE
+        is_statement = bool(VERBS.search(text) or split_label(text, bare=True)[0])
+        if few and before_text and text == text_of(bold) and not is_statement:
+            found[text] = element
+    return {*found.values()} if len(found) > 1 else set()
 
 
 def _is_centred(element: HtmlElement) -> bool:

@@ -108,7 +108,14 @@ def lines_of(text: str) -> Iterator[str]:
         steps = [step for line in lines for step in read_label(line.strip())[0][:1]] if len(lines) > 1 else []
         parts = sum(step.style in RANKS for step in steps)
         counted = any(one.style == step.style and follows(one.value, step.value) for one, step in pairwise(steps))
-        yield from lines if parts > 1 or counted else (paragraph,)
+        yield from lines if parts > 1 or counted or any(map(_begins_section, lines, lines[1:])) else (paragraph,)
+
+
+def _begins_section(before: str, line: str) -> bool:
+    """Whether a line behind the end of another begins with the sign of a section and a title: "Sec. 1-5. Lamps."."""
+    steps, text = read_label(line.strip())
+    is_sign = bool(steps) and (steps[0].printed[:1] == "§" or steps[0].printed[:3].lower() == "sec")
+    return is_sign and text[:1].isupper() and before.rstrip()[-1:] in {".", ")", "]"}
 
 
 def marks_of(main: HtmlElement) -> set[str]:

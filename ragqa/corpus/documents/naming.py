@@ -15,6 +15,8 @@ from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind
 _DASHED: Final = re.compile(  # "Title; names.- Text"
     r"(?:[^.:]{3,200}?\.\s?[–—-]+|[^.:;]{3,200}?(?:\s?--+|\s?[–—]{2,}))\s*(?=[A-Z(“\"‘']|$)"
 )
+_BRACKETED: Final = re.compile(r"\((?!\w{1,3}\))[A-Z][^()]{2,200}\)\s*(?=[A-Z(“\"‘'])")  # "Article 2 (Title) Text"
+_CAPITALS: Final = re.compile(r"[A-Z][^a-z.:]{4,200}\.\s+(?=[(A-Z])")  # "TITLE. Text"
 _TITLED: Final = re.compile(
     r"(?:[^\s.:()—]+\s){0,9}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
 )  # "Title. Text"
@@ -26,7 +28,7 @@ _NEAR: Final = 100  # blocks after the first item of a list among which the seco
 def named(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with the short lines as headings that stand before nearly all the numbers of a kind, each another."""
     blocks = list(blocks)
-    steps = [read_block(block)[0] if block.kind in {"text", "heading"} else () for block in blocks]
+    steps = [_steps(block) if block.kind in {"text", "heading"} else () for block in blocks]
     held: dict[str, list[int]] = {}
     for n, own in enumerate(steps):
         if own and own[0].style in _NUMBERED:
@@ -45,8 +47,17 @@ def _may_name(blocks: Sequence[Block], n: int) -> bool:
     block, text = blocks[n], blocks[n].text
     if block.kind != "text" or block.label or block.title or (n and blocks[n - 1].text.endswith((",", ":", ";"))):
         return False
+    text = text[1:-1] if text[:1] + text[-1:] == "()" else text
     few = text[:1].isupper() and text[-1:].isalnum() and len(text.split()) <= MAX_TITLE
     return few and not VERBS.search(text)
+
+
+def _steps(block: Block) -> tuple[Step, ...]:
+    steps, _ = read_block(block)
+    if not steps and not block.label:  # a sentence of a part: "Article 2 A keeper …"
+        steps, text = read_label(block.text)
+        steps = steps if steps and steps[0].style in RANKS and (text[:1].isupper() or text[:1] == "(") else ()
+    return steps
 
 
 def titled(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -60,14 +71,16 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     texts = [pair if block.kind == "text" else ((), "") for block, pair in zip(blocks, read, strict=True)]
     ends = _title_ends(texts)
     alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
+    signed = {style for style in (DOTTED, *RANKS) if _has_signs(texts, style) and _mostly_named(texts, ends, style, 1)}
     for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
         style = steps[0].style if steps else ""
         is_item = style not in {"1.", DOTTED, *RANKS}
-        end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
+        end = 0 if is_item else _explicit_end(text, steps) or (ends[n] if style in alike else 0)
         if not end and texts[n][0] and (at := _names(text, _OPENS)):
             begun = read_label(text[at:])[0]
             is_list = len(begun) == 1 and opens_list(begun[0])
             end = at if is_list and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
+        end = end or (ends[n] if style in signed else 0)
         at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
         begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
         opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
@@ -80,6 +93,13 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
                 yield replace(block, text=block.text[at:], label="", kind="text")
         else:
             yield block
+
+
+def _explicit_end(text: str, steps: tuple[Step, ...]) -> int:
+    """Where a title ends that a dash, brackets or capitals set apart from the text; 0 if none is."""
+    if (end := _names(text, _DASHED)) or not steps or steps[0].style not in {*RANKS, DOTTED}:
+        return end
+    return _names(text, _BRACKETED if text[:1] == "(" and steps[0].printed[0].isalpha() else _CAPITALS)
 
 
 def _title_ends(texts: Sequence[tuple[tuple[Step, ...], str]]) -> list[int]:
@@ -99,8 +119,10 @@ def _is_next(one: Step, other: Step) -> bool:
     return one.style == other.style and follows(one.value, other.value)
 
 
-def _mostly_named(read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[int], style: str) -> bool:
-    """Whether the texts with a title, at least three, count on, and few numbers that would be next have none."""
+def _mostly_named(
+    read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[int], style: str, least: int = MARKED
+) -> bool:
+    """Whether the texts with a title, at least so many, count on, and few numbers that would be next have none."""
     last: Step | None = None
     named = others = 0
     for (steps, _), end in zip(read, ends, strict=True):
@@ -111,22 +133,27 @@ def _mostly_named(read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[i
         named += bool(end) and (counts_on or opens(value))
         others += bool(end) != counts_on and not opens(value)
         last = steps[0] if end or (counts_on and last) else last
-    return named >= MARKED and named >= 3 * others
+    return named >= least and named >= 3 * others and (least > 1 or not others)
+
+
+def _has_signs(read: Sequence[tuple[tuple[Step, ...], str]], style: str) -> bool:
+    """Whether all such numbers have the sign of sections, behind which most laws have a title."""
+    printed = [steps[0].printed.lower() for steps, _ in read if steps and steps[0].style == style]
+    return all(one[0] == "§" or one.startswith("sec") for one in printed)
 
 
 def _numbered(block: Block) -> tuple[tuple[Step, ...], str]:
     """The step of a text's single number, () if there is none, and the text without it."""
-    steps, text = read_block(block)
-    if not steps and not block.label:  # a sentence of a part: "Section 2. Oil. A keeper …"
-        steps, text = read_label(block.text)
-        steps = steps if steps and steps[0].style in RANKS and text[:1].isupper() else ()
-    return (steps, text) if len(steps) == 1 else ((), "")
+    steps = _steps(block)
+    if len(steps) != 1:
+        return (), ""
+    return steps, read_block(block)[1] if read_block(block)[0] else read_label(block.text)[1]
 
 
 def _names(text: str, pattern: re.Pattern[str]) -> int:
     """Where the title at the beginning of a text ends; 0 if it has none."""
     found = pattern.match(text)
-    if found and pattern is _DASHED:  # an explicit mark
+    if found and pattern in {_DASHED, _BRACKETED}:  # an explicit mark
         return found.end() if len(found[0].split()) <= ITEM_WORDS else 0
     few = found and len(found[0].split()) <= MAX_TITLE_WORDS and found[0][:1].isupper()
     return found.end() if found and few and not VERBS.search(found[0]) else 0
