@@ -131,6 +131,7 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     """
     blocks = list(blocks)
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
+    numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
     for n, block in enumerate(blocks):
         if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
@@ -145,6 +146,14 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         if n in hyphened:
             label, text = hyphened[n][2], block.text[hyphened[n].end() :]
         yield replace(block, label=label.strip("[]"), text=text) if label else block
+
+
+def _opens_part(block: Block, after: Block) -> bool:
+    """Whether a few words behind a bare number are the title of what the next number counts: "5 Lamps", "5.1 …"."""
+    found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
+    few = block.text[-1:].isalnum() and len(block.text.split()) <= MAX_TITLE
+    following = f"{after.label} {after.text}".lstrip()
+    return bool(found) and few and following.startswith((f"{found[1]}.1 ", f"{found[1]}.01 "))
 
 
 def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> Iterator[int]:
@@ -212,6 +221,16 @@ def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step
     letter = word if len(word) == 1 else ""
     value = ((number, ""),) if number else tuple(map(component, (letter + found[2]).split(".")))
     return Step(found[0].strip(" .:–—-"), (styles or {}).get(word, ""), value), text
+
+
+def read_counted(block: Block, styles: Mapping[str, str]) -> tuple[tuple[Step, ...], str]:
+    """The steps of a block that begins with a counted word and its number, () if none, and its text without them."""
+    found = counted(block, styles)
+    if found is None:
+        return (), block.text
+    further, text = read_label(found[1])
+    joins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])  # "Article 2 (1) A keeper …"
+    return ((found[0], *further), text) if joins else ((found[0],), found[1])
 
 
 def whole_value(unit: Unit) -> Value:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +53,7 @@ from ragqa.corpus.documents.html_parts import (
     raises_numbers,
     read_page,
     runs_on,
+    shows_counters,
     spanned,
     text_of,
     titles_of,
@@ -147,19 +148,15 @@ class _WebPage:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited, self._raised = cited(main), marks_of(main)
+        self.linked_mark = partial(mark_before, cited=cited(main), raised=marks_of(main))
         self.raises_numbers = raises_numbers(main)
-        items = marked = 0
         for element in main.iter():
             if element.tag in BLOCKS or (element.tag == "span" and is_paragraph(element)):
                 above = element if element.tag == "span" else element.getparent()
                 while above is not None and above not in self._holding:
                     self._holding[above] = None
                     above = above.getparent()
-            if element.tag == "li" and element.getparent().tag == "ol":
-                items += 1
-                marked += is_marked(element)
-        self.shows_counters = marked * 2 <= items  # else numbers are typed into the items and a style hides counters
+        self.shows_counters = shows_counters(main)
         self.leaves = leaves_of(main, self.holds_blocks, UNSEEN)
         self.numbers, self.headings = columns_and_headings(self.leaves)
         self.headings |= repeated_titles(main)
@@ -175,10 +172,6 @@ class _WebPage:
             return self._counted[element]
         numbers = (element.get(name) or "" for name in self._shown)
         return next((number for number in numbers if is_label(number)), "")
-
-    def linked_mark(self, element: HtmlElement) -> str:
-        """The mark before a footnote, if the page links to it or raises the same mark in its text; else empty."""
-        return mark_before(element, self._cited, self._raised)
 
     def repeated_before(self, heading: HtmlElement) -> str:
         """The words before several such headings, for screen readers, such as "Marginal note:"; empty if none."""
@@ -258,8 +251,8 @@ class _Walk:
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return ()
         if element.tag == "dl":
-            terms = (child for child in element.iterchildren("dt") if has_text(child) and not is_repeated(child))
-            return [term for term in terms if not is_title_term(term)]
+            terms = (child for child in element.iterchildren("dt") if has_text(child))
+            return [term for term in terms if not (is_repeated(term) or is_title_term(term))]
         shown = (child for child in element if has_text(child) and child not in self.page.furniture)
         numbers = []
         for first in shown:
@@ -275,7 +268,8 @@ class _Walk:
         return 0 < len(text) < _MAX_NAMED and text[-1].isalpha() and self.page.is_of_notes(element)
 
     def _is_emphasised(self, element: HtmlElement) -> bool:
-        return (element.tag == "p" or not self.page.holds_blocks(element)) and is_emphasised(element)
+        is_text = element.tag == "p" or (element.tag in {"div", "td", "th"} and not self.page.holds_blocks(element))
+        return is_text and is_emphasised(element)
 
     def _furniture(self, element: HtmlElement) -> None:
         """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
@@ -294,12 +288,7 @@ class _Walk:
             self._add("", "text", label, 0, indent)
         if tag in HEADS and self.page.is_of_notes(element):
             self._notes_heading(text_of(element), indent)
-        elif (
-            tag in _TITLES
-            or element in self.page.headings
-            or (tag == "dt" and is_title_term(element))
-            or (tag in {"p", "div"} and self._is_emphasised(element))
-        ):
+        elif tag in _TITLES or element in self.page.headings or is_title_term(element) or self._is_emphasised(element):
             self._heading(element, label, int(tag[1]) if tag in HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
             self._list(element, tag, depth, indent)

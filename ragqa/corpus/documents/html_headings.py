@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 _BOLD: Final = frozenset(("b", "strong"))
 _ITALIC: Final = frozenset(("i", "em"))
 _BOLD_STYLE: Final = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
+_BLOCK_STYLE: Final = re.compile(r"display\s*:\s*block", re.IGNORECASE)
 _CENTRED: Final = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _INSIDE: Final = frozenset(("a", "li", "dd", "dt", "th", "caption", *HEADS))  # where a bold line is no title of its own
 _PRINTED: Final = re.compile(r"(?:§+\s?)?\d[\w.-]*\s*")  # a number before a title
 _CAPITALS: Final = re.compile(r"[A-Z ]{2}(?=.* [A-Z]{3})[A-Z ,&()’'-]+")  # "OIL OF LAMPS"
 _WORD: Final = re.compile(r"[^\W\d_]{3}")
 _MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
+_MAX_LINE: Final = 15  # words of a title between breaks
 _NO_ENDS: Final = (".", ";", ":", ",")
 
 
@@ -33,9 +35,9 @@ def set_lines_apart(main: HtmlElement) -> None:
 
     Such a line stands between boxes or breaks, as in "**Oil**<br>A keeper …", and not in a list or a row of cells.
     """
-    for element in main.xpath(".//span[contains(@style,'font-weight')]"):
-        if _BOLD_STYLE.search(element.get("style") or ""):
-            element.tag = "b"
+    for element in main.xpath(".//span[contains(@style, 'font-weight') or contains(@style, 'display')]"):
+        style = element.get("style") or ""
+        element.tag = "div" if _BLOCK_STYLE.search(style) else "b" if _BOLD_STYLE.search(style) else "span"
     for bold in list(main.iter(*_BOLD)):
         parent = bold.getparent()
         if parent is None or not _is_broken(parent) or (first := _begins_line(bold)) is None:
@@ -45,7 +47,7 @@ def set_lines_apart(main: HtmlElement) -> None:
         line = [first, *takewhile(lambda one: one.tag != "br" and one.tag not in BLOCKS, first.itersiblings())]
         said = "".join(f"{''.join(pieces_of(one))}{one.tail or ''}" for one in line).strip()
         is_whole = all((one.tag in _BOLD or not has_text(one)) and not (one.tail or "").strip() for one in line)
-        if (is_whole and _is_short(said)) or _opening(line)[1]:
+        if (is_whole and _is_short(said) and len(said.split()) <= _MAX_LINE) or _opening(line)[1]:
             apart = parent.makeelement("p")
             parent.insert(parent.index(first), apart)
             apart.extend(line)
@@ -194,8 +196,8 @@ def _is_centred(element: HtmlElement) -> bool:
 
 
 def is_title_term(term: HtmlElement) -> bool:
-    """Whether the term of a definition list is a number with its title, such as "Section 3. Lamps"."""
-    number, name = split_label(text_of(term), bare=True)
+    """Whether this is a term of a definition list that is a number with its title, such as "Section 3. Lamps"."""
+    number, name = split_label(text_of(term), bare=True) if term.tag == "dt" else ("", "")
     return any(map(str.isdigit, number)) and name[:1].isupper() and _is_short(name)
 
 

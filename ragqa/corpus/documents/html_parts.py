@@ -224,6 +224,12 @@ def is_marked(item: HtmlElement) -> bool:
     return bool(steps) and steps[0].style not in RANKS and steps[0].style != GUIDANCE
 
 
+def shows_counters(main: HtmlElement) -> bool:
+    """Whether lists show their counters; else numbers are typed into the items and a style hides them."""
+    items = [item for item in main.iter("li") if item.getparent().tag == "ol"]
+    return sum(map(is_marked, items)) * 2 <= len(items)
+
+
 def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
     """The items of a list with the numbers that a browser shows; other children have no number."""
     styled = _STYLED.search(element.get("style") or "")

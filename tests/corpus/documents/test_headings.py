@@ -99,6 +99,60 @@ PAGES = {
         f"<p>(a) {FIRST}</p><p>(b) {NEXT}</p></dd></dl>",
         {DARK: ("Section 3", "Landing after dark"), NEXT: ("Section 4.(b)", "Books")},
     ),
+    "one section whose title is in capitals in its line": (
+        f"<p>CHAPTER 411. QUAYS</p><p>Sec. 411.001.  LANDING AFTER DARK.  (a)  {DARK}</p><p>(b)  {FIRST}</p>"
+        "<p>Acts 1991, 72nd Leg., ch. 38, Sec. 1, eff. Sept. 1, 1991.</p>",
+        {
+            DARK: ("CHAPTER 411.Sec. 411.001.(a)", "LANDING AFTER DARK"),
+            FIRST: ("CHAPTER 411.Sec. 411.001.(b)", "LANDING AFTER DARK"),
+        },
+    ),
+    "sections that begin in the lines of a paragraph": (
+        f"<p>(5 LQS 10/1-5) (from Ch. 12, par. 10)<br>Sec. 1-5. Landing after dark. <br>(a) {DARK} <br>(b) {FIRST}<br>"
+        f"(Source: P.A. 97-1, eff. 8-1-97; 98-2, eff. 1-1-98.) </p><p>(5 LQS 10/1-10)<br>Sec. 1-10. Books. {NEXT}</p>",
+        {FIRST: ("Sec. 1-5.(b)", "Landing after dark"), NEXT: ("Sec. 1-10", "Books")},
+    ),
+    "numbers with hyphens before bold titles, items in a table": (
+        f"<div><b>53-3-102.   Landing after dark.</b><table><tr><td>(1)</td><td>{DARK}</td></tr>"
+        f"<tr><td>(2)</td><td>{FIRST}</td></tr></table></div>",
+        {FIRST: ("53-3-102.(2)", "Landing after dark")},
+    ),
+    "side notes that end with a stop, numbers with dashes": (
+        f"<table><tr><td>Landing after dark.</td><td><p><b>3.</b>—(1) {DARK}</p><p>(2) {FIRST}</p></td></tr>"
+        f"<tr><td>Books.</td><td><p><b>4.</b>—{NEXT}</p></td></tr></table>",
+        {FIRST: ("3.(2)", "Landing after dark."), NEXT: ("4.", "Books.")},
+    ),
+    "titles in brackets before articles": (
+        f"<p>(Landing after Dark)</p><p>Article 1　(1) {DARK}</p><p>(2) {FIRST}</p><p>(Books)</p>"
+        f"<p>Article 2　{NEXT}</p><p>(Rest)</p><p>Article 3　{LAST}</p>",
+        {FIRST: ("Article 1.(2)", "(Landing after Dark)"), LAST: ("Article 3", "(Rest)")},
+    ),
+    "titles in brackets behind articles": (
+        f"<p>Article 1 (Landing after Dark) {DARK}</p><p>Article 2 (Books) (1) {FIRST}</p><p>(2) {NEXT}</p>",
+        {DARK: ("Article 1", "(Landing after Dark)"), NEXT: ("Article 2.(2)", "(Books)")},
+    ),
+    "bold lines that end with a colon": (
+        f"<p><strong>Landing after dark:</strong></p><p>{DARK}</p><p><strong>Books:</strong></p><p>{FIRST}</p>",
+        {DARK: ("", "Landing after dark"), FIRST: ("", "Books")},
+    ),
+    "two boxes of one class": (
+        f"<div class=t>Landing after dark</div><div class=b>{DARK}</div><div class=t>Books</div>"
+        f"<div class=b>{FIRST}</div>",
+        {DARK: ("", "Landing after dark"), FIRST: ("", "Books")},
+    ),
+    "numbers and titles in one line, their texts below": (
+        f"<div><span>5.</span> <span>Landing after dark</span><p>(1) {DARK}</p><p>(2) {FIRST}</p></div>"
+        f"<div><span style='display:block'>6. Books</span><span style='display:block'>{NEXT}</span></div>",
+        {FIRST: ("5.(2)", "Landing after dark"), NEXT: ("6.second paragraph", "Books")},
+    ),
+    "chapters whose numbers only those of their rules confirm": (
+        f"<p>5 Landing after dark</p><p>5.1 {DARK}</p><p>5.2 {FIRST}</p><p>6 Books</p><p>6.1 {NEXT}</p>",
+        {FIRST: ("5.2", "Landing after dark"), NEXT: ("6.1", "Books")},
+    ),
+    "a code before numbers with hyphens": (
+        f"<h1>LQC 246-101-010</h1><h3>Landing after dark.</h3><p>(1) {DARK}</p><p>(2) {FIRST}</p>",
+        {FIRST: ("LQC 246-101-010.(2)", "Landing after dark")},
+    ),
 }
 
 
