@@ -151,9 +151,9 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
 def _opens_part(block: Block, after: Block) -> bool:
     """Whether a few words behind a bare number are the title of what the next number counts: "5 Lamps", "5.1 …"."""
     found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
-    few = block.text[-1:].isalnum() and len(block.text.split()) <= MAX_TITLE
-    following = f"{after.label} {after.text}".lstrip()
-    return bool(found) and few and following.startswith((f"{found[1]}.1 ", f"{found[1]}.01 "))
+    if not found or not block.text[-1:].isalnum() or len(block.text.split()) > MAX_TITLE:
+        return False
+    return f"{after.label} {after.text}".lstrip().startswith((f"{found[1]}.1 ", f"{found[1]}.01 "))
 
 
 def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> Iterator[int]:

@@ -88,7 +88,7 @@ def _is_short(text: str) -> bool:
 
 def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | None:
     """The first child, if it is inline and has only the number of the text after it, in bold, in colour or raised."""
-    children = iter(() if (element.text or "").strip() else islice(element, 3))
+    children = [] if (element.text or "").strip() else [*islice(element, 3)]
     first = next((one for one in children if one.tag != "a" or len(one) or one.text or (one.tail or "").strip()), None)
     if first is None or first.tag in BLOCKS or first.tag in {"a", "br", "img"} or not isinstance(first.tag, str):
         return None
@@ -158,7 +158,8 @@ def is_emphasised(element: HtmlElement) -> bool:
     Italics count if they are centred, underlined words behind a number, as bills underline new text.
     """
     number = _PRINTED.match(text_of(element)) if element.find(".//u") is not None else None
-    tags = {*_BOLD} | (_ITALIC if _is_centred(element) else set()) | ({"u"} if number else set())
+    italic = next(element.iterdescendants(*_ITALIC), None) is not None and _is_centred(element)
+    tags = {*_BOLD, *(_ITALIC if italic else ()), *("u" if number else ())}
     marks = dict.fromkeys(element.iterdescendants(*tags))
     is_bold = bool(_BOLD_STYLE.search(element.get("style") or ""))
     is_capital = element.tag == "p" and bool(_CAPITALS.fullmatch("".join(islice(element.itertext(), 4)).strip()))

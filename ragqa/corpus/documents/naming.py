@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -28,15 +29,15 @@ _NEAR: Final = 100  # blocks after the first item of a list among which the seco
 def named(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with the short lines as headings that stand before nearly all the numbers of a kind, each another."""
     blocks = list(blocks)
-    steps = [_steps(block) if block.kind in {"text", "heading"} else () for block in blocks]
-    held: dict[str, list[int]] = {}
-    for n, own in enumerate(steps):
-        if own and own[0].style in _NUMBERED:
-            held.setdefault(own[0].style, []).append(n)
+    before = {n: blocks[n + 1] for n in range(len(blocks) - 1) if _may_name(blocks, n) and not _read(blocks[n])[0]}
+    styles = {n: steps[0].style for n, after in before.items() if (steps := _read(after)[0])}
+    several = [style for style, times in Counter(styles.values()).items() if times > 1 and style in _NUMBERED]
+    numbers = (steps[0].style for block in blocks if several and (steps := _read(block)[0]))
+    counts = Counter(numbers)
     found: set[int] = set()
-    for places in held.values():
-        names = [n - 1 for n in places if n and not steps[n - 1] and _may_name(blocks, n - 1)]
-        if len({blocks[n].text for n in names}) == len(names) > 1 and len(names) * 4 >= len(places) * 3:
+    for style in several:
+        names = [n for n, own in styles.items() if own == style]
+        if len({blocks[n].text for n in names}) == len(names) and len(names) * 4 >= counts[style] * 3:
             found.update(names)
     for n, block in enumerate(blocks):
         yield replace(block, kind="heading", level=BOLD_LEVEL) if n in found else block
@@ -52,12 +53,16 @@ def _may_name(blocks: Sequence[Block], n: int) -> bool:
     return few and not VERBS.search(text)
 
 
-def _steps(block: Block) -> tuple[Step, ...]:
-    steps, _ = read_block(block)
-    if not steps and not block.label:  # a sentence of a part: "Article 2 A keeper …"
-        steps, text = read_label(block.text)
-        steps = steps if steps and steps[0].style in RANKS and (text[:1].isupper() or text[:1] == "(") else ()
-    return steps
+def _read(block: Block) -> tuple[tuple[Step, ...], str]:
+    """The steps of a number, also before a sentence of a part: "Article 2 A keeper …"; () if none. Second, the text."""
+    if block.kind not in {"text", "heading"}:
+        return (), ""
+    steps, text = read_block(block)
+    if not steps and not block.label:
+        further, rest = read_label(block.text)
+        if further and further[0].style in RANKS and (rest[:1].isupper() or rest[:1] == "("):
+            return further, rest
+    return steps, text
 
 
 def titled(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -67,7 +72,7 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     with one, too. It has none of the verbs of statements. The title of an item stays a text.
     """
     blocks = list(blocks)
-    read = [_numbered(block) if block.kind in {"text", "heading"} else ((), "") for block in blocks]
+    read = [_numbered(block) for block in blocks]
     texts = [pair if block.kind == "text" else ((), "") for block, pair in zip(blocks, read, strict=True)]
     ends = _title_ends(texts)
     alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
@@ -144,10 +149,8 @@ def _has_signs(read: Sequence[tuple[tuple[Step, ...], str]], style: str) -> bool
 
 def _numbered(block: Block) -> tuple[tuple[Step, ...], str]:
     """The step of a text's single number, () if there is none, and the text without it."""
-    steps = _steps(block)
-    if len(steps) != 1:
-        return (), ""
-    return steps, read_block(block)[1] if read_block(block)[0] else read_label(block.text)[1]
+    steps, text = _read(block)
+    return (steps, text) if len(steps) == 1 else ((), "")
 
 
 def _names(text: str, pattern: re.Pattern[str]) -> int:
