@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 Value = tuple[tuple[int, str], ...]  # of "3.6A.4": (3, ""), (6, "A"), (4, "")
@@ -158,6 +159,7 @@ def split_label(text: str, *, bare: bool = False) -> tuple[str, str]:
     return (text[: len(text) - len(rest)].strip(), rest) if steps else ("", text)
 
 
+@lru_cache(4096)  # several passes over the blocks of a document read the same labels
 def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]:
     """The steps of the label at the start, () if there is none, and the rest without leading white space.
 
