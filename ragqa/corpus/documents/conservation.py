@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from ragqa.corpus.documents.model import Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import Parsed, UnreadableError, count_words, words_of
 from ragqa.types import Passage
 
 _SHOWN: Final = 8
@@ -21,13 +21,13 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     readings only split differently ("shall not", "shallnot", "S H A L L") are not lost.
     """
     named = {"heading", "version"}
-    said = Counter(words_of("\n".join(block.text for block in parsed.blocks if block.kind not in named)))
+    said = count_words("\n".join(block.text for block in parsed.blocks if block.kind not in named))
     further = (f"{block.label} {block.text if block.kind in named else ''}" for block in parsed.blocks)
-    kept = said + Counter(words_of("\n".join(further)))
+    kept = said + count_words("\n".join(further))
     for (_, text), times in parsed.left_out.items():
         for word in words_of(text):
             kept[word] += times
-    there = Counter(parsed.words)
+    there = parsed.words
     lost, more = there - kept, kept - there
     joined = " ".join(word for word in more if word not in there)
     for word in more.elements():  # a word set wide is single letters in the plain reading: match all of them or none
@@ -37,8 +37,8 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
         {word: n for word, n in lost.items() if word not in joined and (word in kept or not _is_parted(word, kept))}
     )
     passages = tuple(passages)
-    texts = Counter(words_of("\n".join(passage.text for passage in passages)))
-    above = set(words_of("\n".join({f"{passage.section} {passage.number}": None for passage in passages})))
+    texts = count_words("\n".join(passage.text for passage in passages))
+    above = set(count_words("\n".join({f"{passage.section} {passage.number}": None for passage in passages})))
     cut = Counter({word: times for word, times in (said - texts).items() if word not in above})
     return lost + cut
 
@@ -54,9 +54,9 @@ def check_words(parsed: Parsed, passages: Iterable[Passage]) -> None:
     if not lost:
         return
     shown = ", ".join(word for word, _ in lost.most_common(_SHOWN))
-    if lost.total() > max(_FEW, _MOST * len(parsed.words)):
+    if lost.total() > max(_FEW, _MOST * parsed.words.total()):
         msg = (
-            f"expected every word of the file in a passage, found {lost.total():,} of {len(parsed.words):,} in none "
+            f"expected every word of the file in a passage, found {lost.total():,} of {parsed.words.total():,} in none "
             f"({shown}); save it in another format, for instance as HTML or Word"
         )
         raise UnreadableError(msg)

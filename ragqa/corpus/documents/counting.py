@@ -11,7 +11,6 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import (
-    ARTICLE,
     DOTTED,
     GUIDANCE,
     HYPHENED,
@@ -21,7 +20,6 @@ from ragqa.corpus.documents.labels import (
     Step,
     Value,
     component,
-    follows,
     from_roman,
     is_later,
     opens,
@@ -29,23 +27,18 @@ from ragqa.corpus.documents.labels import (
     parted,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
-_DASHED: Final = re.compile(r"[^.:;]{3,200}?(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘']|$)")  # "Title.- Text"
-_TITLED: Final = re.compile(
-    r"(?:[^\s.:()—]+\s){0,9}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
-)  # "Title. Text"
-_OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
-_NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
+_NAMED_SOURCE: Final = re.compile(r"[A-Z][a-z]+(?: [a-z]+)?(?:\.\s?[–—-]+|:)\s?")  # "History.—s. 1, ch. 7-383"
 _WORD: Final = re.compile("[a-z]{4}")
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters
@@ -108,10 +101,11 @@ def is_source(block: Block) -> bool:
     words = text.split()
     if sum(any(map(str.isdigit, word)) for word in words) < _CITING * len(words):
         return False
+    named = _NAMED_SOURCE.match(text)
     if text[0] in {"(", "["}:
         depths = accumulate((char in "([") - (char in ")]") for char in text)
         return not any(char.isalnum() for char, depth in zip(text, depths, strict=True) if not depth)
-    return len(_CITES.findall(text)) > 1 and not _WORD.search(text)
+    return len(_CITES.findall(text)) > 1 and not _WORD.search(text, named.end() if named else 0)
 
 
 def names_origin(block: Block) -> bool:
@@ -137,18 +131,29 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     """
     blocks = list(blocks)
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
+    numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
     for n, block in enumerate(blocks):
         if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
             value = parted("", match[2]).value
             alike.setdefault(match[2].partition("-")[0], []).append((value, n, match))
-    rising = (held for held in alike.values() if len(held) > 1 and all(a[0] < b[0] for a, b in pairwise(held)))
+    first = next((n for n, block in enumerate(blocks) if block.kind == "heading"), None)  # of a page with one section
+    several = (held for held in alike.values() if len(held) > 1 or held[0][1] == first)
+    rising = (held for held in several if all(a[0] < b[0] for a, b in pairwise(held)))
     hyphened = {n: match for held in rising for _, n, match in held if not match[1]}
     for n, block in enumerate(blocks):
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
         if n in hyphened:
             label, text = hyphened[n][2], block.text[hyphened[n].end() :]
         yield replace(block, label=label.strip("[]"), text=text) if label else block
+
+
+def _opens_part(block: Block, after: Block) -> bool:
+    """Whether a few words behind a bare number are the title of what the next number counts: "5 Lamps", "5.1 …"."""
+    found = _BARE.match(block.text) if block.kind == "text" and not block.label else None
+    if not found or not block.text[-1:].isalnum() or len(block.text.split()) > MAX_TITLE:
+        return False
+    return f"{after.label} {after.text}".lstrip().startswith((f"{found[1]}.1 ", f"{found[1]}.01 "))
 
 
 def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> Iterator[int]:
@@ -160,101 +165,6 @@ def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> It
         if number and number in {1, len(run) + 1}:
             run = [*run, n] if number > 1 else [n]
             yield from run if len(run) >= least else ()
-
-
-def titled(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with the title before a numbered text apart: "4.2 Oil.— A keeper …", "(b) Bells. (1) A bell …".
-
-    It ends with a dash, or a list opens behind it and goes on, or most texts with such numbers, which count on, begin
-    with one, too. It has none of the verbs of statements. The title of an item stays a text.
-    """
-    blocks = list(blocks)
-    read = [_numbered(block) if block.kind in {"text", "heading"} else ((), "") for block in blocks]
-    texts = [pair if block.kind == "text" else ((), "") for block, pair in zip(blocks, read, strict=True)]
-    ends = _title_ends(texts)
-    alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
-    for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
-        style = steps[0].style if steps else ""
-        is_item = style not in {"1.", DOTTED, *RANKS}
-        end = 0 if is_item else _names(text, _DASHED) or (ends[n] if style in alike else 0)
-        if not end and texts[n][0] and (at := _names(text, _OPENS)):
-            begun = read_label(text[at:])[0]
-            is_list = len(begun) == 1 and opens_list(begun[0])
-            end = at if is_list and _goes_on(begun[0], steps[0], blocks[n + 1 : n + _NEAR]) else 0
-        at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
-        begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
-        opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
-        if end and end == ends[n] and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
-            yield replace(block, title=text[:end].strip(" ."))  # a part of the text, as printed
-        elif end:
-            kind: Kind = "text" if is_item else "heading"
-            yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
-            if at < len(block.text):
-                yield replace(block, text=block.text[at:], label="", kind="text")
-        else:
-            yield block
-
-
-def _title_ends(texts: Sequence[tuple[tuple[Step, ...], str]]) -> list[int]:
-    """Where the title at the beginning of each numbered text ends, by its words alone; 0 if it has none."""
-    ends = []
-    for (steps, text), (later, _) in zip_longest(texts, texts[1:], fillvalue=((), "")):
-        end = _names(text, _TITLED) if steps else 0
-        if steps and end == len(text):  # a statement without a verb that is known, or one of a list of names
-            opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
-            is_last = bool(later) and _is_next(steps[0], later[0])
-            end = 0 if is_last or (text[-1:] == "." and not opens_one) else end
-        ends.append(end)
-    return ends
-
-
-def _is_next(one: Step, other: Step) -> bool:
-    return one.style == other.style and follows(one.value, other.value)
-
-
-def _mostly_named(read: Sequence[tuple[tuple[Step, ...], str]], ends: Sequence[int], style: str) -> bool:
-    """Whether the texts with a title, at least three, count on, and few numbers that would be next have none."""
-    last: Step | None = None
-    named = others = 0
-    for (steps, _), end in zip(read, ends, strict=True):
-        if not steps or steps[0].style != style:
-            continue
-        value = steps[0].value
-        counts_on = last is None or _is_next(last, steps[0]) or (len(value) > 1 and value > last.value)
-        named += bool(end) and (counts_on or opens(value))
-        others += bool(end) != counts_on and not opens(value)
-        last = steps[0] if end or (counts_on and last) else last
-    return named >= MARKED and named >= 3 * others
-
-
-def _numbered(block: Block) -> tuple[tuple[Step, ...], str]:
-    """The step of a text's single number, () if there is none, and the text without it."""
-    steps, text = read_block(block)
-    if not steps and not block.label:  # a sentence of a part: "Section 2. Oil. A keeper …"
-        steps, text = read_label(block.text)
-        steps = steps if steps and steps[0].style in RANKS and text[:1].isupper() else ()
-    return (steps, text) if len(steps) == 1 else ((), "")
-
-
-def _names(text: str, pattern: re.Pattern[str]) -> int:
-    """Where the title at the beginning of a text ends; 0 if it has none."""
-    found = pattern.match(text)
-    if found and pattern is _DASHED:  # an explicit mark
-        return found.end() if len(found[0].split()) <= ITEM_WORDS else 0
-    few = found and len(found[0].split()) <= MAX_TITLE_WORDS and found[0][:1].isupper()
-    return found.end() if found and few and not VERBS.search(found[0]) else 0
-
-
-def _goes_on(first: Step, above: Step, after: Sequence[Block]) -> bool:
-    """Whether the number after the first of a list comes before the next number of the text above it."""
-    for block in after:
-        steps = read_block(block)[0]
-        for style, value in (reading for step in steps[:1] for reading in step.readings()):
-            if style in {own for own, _ in first.readings()}:
-                return any(follows(one, value) for _, one in first.readings())
-            if style in {above.style, DOTTED, *RANKS}:
-                return False
-    return False
 
 
 def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
@@ -311,6 +221,16 @@ def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step
     letter = word if len(word) == 1 else ""
     value = ((number, ""),) if number else tuple(map(component, (letter + found[2]).split(".")))
     return Step(found[0].strip(" .:–—-"), (styles or {}).get(word, ""), value), text
+
+
+def read_counted(block: Block, styles: Mapping[str, str]) -> tuple[tuple[Step, ...], str]:
+    """The steps of a block that begins with a counted word and its number, () if none, and its text without them."""
+    found = counted(block, styles)
+    if found is None:
+        return (), block.text
+    further, text = read_label(found[1])
+    joins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])  # "Article 2 (1) A keeper …"
+    return ((found[0], *further), text) if joins else ((found[0],), found[1])
 
 
 def whole_value(unit: Unit) -> Value:

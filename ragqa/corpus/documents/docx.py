@@ -23,7 +23,7 @@ from ragqa.corpus.documents.model import (
     Kind,
     Parsed,
     UnreadableError,
-    words_of,
+    count_words,
 )
 from ragqa.corpus.documents.sheets import table_text
 
@@ -49,7 +49,7 @@ def parse_docx(path: Path) -> Parsed:
         parts = {str(part.partname).rpartition("/")[2]: part for part in document.part.package.iter_parts()}
         numbering = Numbering(etree.fromstring(parts["numbering.xml"].blob) if "numbering.xml" in parts else None)
         reading = _Reading(document, numbering)
-        reading.parsed.words = words_of(_raw(document.element.body))
+        reading.parsed.words = count_words(_raw(document.element.body))
         for name, tag in _NOTES.items():
             if f"{name}.xml" in parts:
                 reading.read_notes(etree.fromstring(parts[f"{name}.xml"].blob), tag)
@@ -110,7 +110,7 @@ class _Reading:
                 text = clean_line(" ".join(_text(paragraph) for paragraph in note.iter(f"{W}p")))
                 name = note.get(f"{W}id") or ""
                 self._notes[tag, name] = Block(text, "note", name)
-                self.parsed.words += words_of(_raw(note))
+                self.parsed.words += count_words(_raw(note))
 
     def _called(self, element: Any) -> None:  # noqa: ANN401
         """Adds the notes that this text refers to, numbered as Word prints them."""

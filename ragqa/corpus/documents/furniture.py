@@ -120,6 +120,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
     and each is followed by another class or zone.
     """
     by_look: dict[Zone, list[tuple[Leaf, bool]]] = {}
+    long = {one.element for one, after in pairwise(leaves) if after.text.count(" ") > _SHORT // 2}
     for leaf, after in zip_longest(leaves, leaves[1:]):
         if leaf.zone and leaf.element.tag not in _HEADINGS:
             followed = after is not None and _look(after) != _look(leaf) and not after.text[:1].islower()
@@ -127,7 +128,9 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
     found: tuple[set[HtmlElement], set[HtmlElement]] = (set(), set())
     for pairs in by_look.values():
         held = [leaf for leaf, _ in pairs]
-        if len({leaf.text for leaf in held}) < _LEAST_PAGES:
+        n_texts = len({leaf.text for leaf in held})
+        before_texts = len(held) == 2 and all(one.element in long and one.element.get("class") for one in held)
+        if n_texts < (2 if before_texts else _LEAST_PAGES):
             continue
         if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
             found[0].update(leaf.element for leaf in held)
@@ -164,8 +167,11 @@ def _names(leaf: Leaf) -> bool:
     return few and leaf.element.tag in {"p", "div", "td"} and leaf.text[-1].isalpha()
 
 
-def _contents_of(leaves: Sequence[Leaf], main: HtmlElement) -> set[HtmlElement]:
-    """The entries of lists, at least three, that have only links into the page, whose words mostly stand there."""
+def contents_of(leaves: Sequence[Leaf], main: HtmlElement) -> tuple[set[HtmlElement], set[HtmlElement]]:
+    """The entries of lists, at least three, that have only links into the page, whose words mostly stand there.
+
+    Second, the texts with the words of an entry, which are titles.
+    """
     lists: dict[HtmlElement, list[Leaf]] = {}
     for leaf in leaves:
         around = [one for one in (leaf.element, *leaf.element.iterancestors()) if one.tag in {"ol", "ul"}]
@@ -174,13 +180,15 @@ def _contents_of(leaves: Sequence[Leaf], main: HtmlElement) -> set[HtmlElement]:
     linked = {around: [_target(leaf) for leaf in held] for around, held in lists.items() if len(held) >= _LEAST_PAGES}
     linked = {around: names for around, names in linked.items() if all(names)}
     texts = _texts_at(leaves, main) if linked else {}
-    found: set[HtmlElement] = set()
+    found: tuple[set[HtmlElement], set[HtmlElement]] = (set(), set())
+    own = {leaf.element: masked(leaf.text) for leaf in leaves}
     for around, names in linked.items():
         entries = {leaf.element for leaf in lists[around]}
-        there = [texts.get(name, (None, "")) for name in names]
-        alike = sum(_stands_in(leaf.text, text) for leaf, (_, text) in zip(lists[around], there, strict=True))
-        if alike > _RECURS * len(names) and not any(one is None or one in entries for one, _ in there):
-            found |= entries
+        there = [(leaf.text, *texts.get(name, (None, ""))) for leaf, name in zip(lists[around], names, strict=True)]
+        alike = sum(_stands_in(entry, text) for entry, _, text in there)
+        if alike > _RECURS * len(names) and not any(one is None or one in entries for _, one, _ in there):
+            found[0].update(entries)
+            found[1].update(one for entry, one, _ in there if one is not None and own[one] == masked(entry))
     return found
 
 
@@ -240,10 +248,12 @@ def _begins_part(leaf: Leaf) -> bool:
     return leaf.element.tag in _HEADINGS or (bool(split_label(leaf.text)[0]) and not is_label(leaf.text))
 
 
-def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones, main: HtmlElement) -> Mapping[HtmlElement, str]:
+def furniture_of(
+    leaves: Sequence[Leaf], page: Zones, place: Zones, main: HtmlElement, contents: set[HtmlElement]
+) -> Mapping[HtmlElement, str]:
     """The outermost elements that are furniture, with their words. ``place`` has the zones of the pages beside it."""
     running = {*_running_of(leaves, main)}
-    left_out = running | _contents_of(leaves, main)
+    left_out = running | contents
     gone = {
         leaf.element
         for leaf in leaves

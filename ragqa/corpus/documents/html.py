@@ -10,42 +10,50 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.counting import MARKED
-from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, furniture_of, leaves_of
+from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, contents_of, furniture_of, leaves_of
+from ragqa.corpus.documents.html_headings import (
+    has_side_notes,
+    is_emphasised,
+    is_sentences,
+    is_title_term,
+    names_next,
+    number_of,
+    repeated_titles,
+    run_in,
+    set_lines_apart,
+)
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
     HEADS,
+    TYPED_MARK,
     cells_in,
     cited,
     has_text,
-    is_bold,
     is_item_label,
     is_layout,
-    is_mark_link,
     is_marked,
     is_note,
     is_paragraph,
     is_repeated,
-    is_sentences,
     items_of,
     lines_of,
+    mark_before,
     marks_of,
-    names_next,
     notes_last,
     notes_of,
-    number_of,
     numbers_text,
     opens_with_label,
     pieces_of,
     raises_numbers,
     read_page,
-    run_in,
     runs_on,
+    shows_counters,
     spanned,
     text_of,
     titles_of,
@@ -62,7 +70,7 @@ if TYPE_CHECKING:
 
 _LISTS: Final = ("ol", "ul")
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
-_MARKED: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
+_TITLES: Final = HEADS | {"summary", "legend"}
 _ATTRIBUTE: Final = re.compile(r"content\s*:[^;}]{0,200}?\battr\(\s*([\w-]{1,80})")
 _MAX_WAITING: Final = 2**24  # bytes of parsed pages that are kept for later use
 _MAX_NAMED: Final = 40  # characters of the name of notes in a box
@@ -77,7 +85,9 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     parsed = page.parsed
     own = Zones()
     own.add(page.leaves)
-    for element, text in furniture_of(page.leaves, own, place, page.main).items():
+    contents, titles = contents_of(page.leaves, page.main)
+    page.headings |= titles
+    for element, text in furniture_of(page.leaves, own, place, page.main, contents).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
     if page.furniture.keys().isdisjoint((page.main, *page.main.iterancestors())):  # else the page is only furniture
@@ -134,24 +144,22 @@ class _WebPage:
         self.parsed.words = plain_words(self.body)
         take_out(self.body, self.parsed, [*leads_beside(self.body, beside, self.title)])
         self.main = main = main_of(self.body)
+        set_lines_apart(main)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # characters of notes and of all text
-        self._cited, self._raised = cited(main), marks_of(main)
+        self.linked_mark = partial(mark_before, cited=cited(main), raised=marks_of(main))
         self.raises_numbers = raises_numbers(main)
-        items = marked = 0
         for element in main.iter():
             if element.tag in BLOCKS or (element.tag == "span" and is_paragraph(element)):
                 above = element if element.tag == "span" else element.getparent()
                 while above is not None and above not in self._holding:
                     self._holding[above] = None
                     above = above.getparent()
-            if element.tag == "li" and element.getparent().tag == "ol":
-                items += 1
-                marked += is_marked(element)
-        self.shows_counters = marked * 2 <= items  # else numbers are typed into the items and a style hides counters
+        self.shows_counters = shows_counters(main)
         self.leaves = leaves_of(main, self.holds_blocks, UNSEEN)
         self.numbers, self.headings = columns_and_headings(self.leaves)
+        self.headings |= repeated_titles(main)
         first = (one[0] for one in self.headings if len(one) and not (one.text or "").strip())
         self._before = Counter(text_of(one) for one in first if one.tag not in BLOCKS)
 
@@ -164,23 +172,6 @@ class _WebPage:
             return self._counted[element]
         numbers = (element.get(name) or "" for name in self._shown)
         return next((number for number in numbers if is_label(number)), "")
-
-    def linked_mark(self, element: HtmlElement) -> str:
-        """The mark before a footnote, if the page links to it or raises the same mark in its text; else empty."""
-        if not self._cited and not self._raised:
-            return ""
-        first, before, own = element, element.getprevious(), {element.get("id"), element.get("name")}
-        while first.tag != "a" and len(first) and (first.text or "").strip() in {"", "(", "["}:
-            first = first[0]
-            if first.tag in BLOCKS and first.tag != "p":
-                return ""
-            own |= {first.get("id"), first.get("name")}
-        if first.tag != "a" or not is_mark_link(first):
-            if element.get("id") in self._cited and (typed := _MARKED.match((element.text or "").lstrip())):
-                return typed[1]
-            return mark if first.tag == "sup" and (mark := text_of(first)) in self._raised else ""
-        own |= {before.get("id"), before.get("name")} if before is not None else set()
-        return text_of(first) if not own.isdisjoint(self._cited) else ""
 
     def repeated_before(self, heading: HtmlElement) -> str:
         """The words before several such headings, for screen readers, such as "Marginal note:"; empty if none."""
@@ -260,7 +251,8 @@ class _Walk:
         if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return ()
         if element.tag == "dl":
-            return [child for child in element.iterchildren("dt") if has_text(child) and not is_repeated(child)]
+            terms = (child for child in element.iterchildren("dt") if has_text(child))
+            return [term for term in terms if not (is_repeated(term) or is_title_term(term))]
         shown = (child for child in element if has_text(child) and child not in self.page.furniture)
         numbers = []
         for first in shown:
@@ -275,8 +267,9 @@ class _Walk:
         text = (element.text or "").strip() if element.getprevious() is None and not len(element) else ""
         return 0 < len(text) < _MAX_NAMED and text[-1].isalpha() and self.page.is_of_notes(element)
 
-    def _is_bold(self, element: HtmlElement) -> bool:
-        return (element.tag == "p" or not self.page.holds_blocks(element)) and is_bold(element)
+    def _is_emphasised(self, element: HtmlElement) -> bool:
+        is_text = element.tag == "p" or (element.tag in {"div", "td", "th"} and not self.page.holds_blocks(element))
+        return is_text and is_emphasised(element)
 
     def _furniture(self, element: HtmlElement) -> None:
         """Adds dates beside a rule, which say since when it is in force, as a version; drops other furniture."""
@@ -295,7 +288,7 @@ class _Walk:
             self._add("", "text", label, 0, indent)
         if tag in HEADS and self.page.is_of_notes(element):
             self._notes_heading(text_of(element), indent)
-        elif tag in HEADS or element in self.page.headings or (tag in {"p", "div"} and self._is_bold(element)):
+        elif tag in _TITLES or element in self.page.headings or is_title_term(element) or self._is_emphasised(element):
             self._heading(element, label, int(tag[1]) if tag in HEADS else BOLD_LEVEL, indent)
         elif tag in _LISTS:
             self._list(element, tag, depth, indent)
@@ -340,7 +333,7 @@ class _Walk:
             self._add(text, "inner note", "", 0, indent)
 
     def _note(self, element: HtmlElement, indent: float, mark: str = "") -> None:
-        label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
+        label, text = split_label(TYPED_MARK.sub(r"(\1)", text_of(element)), bare=True)
         if mark and not label:
             label, text = mark, text.lstrip("([").removeprefix(mark).lstrip(")] ")
         self._add(text, self._note_kind, label, 0, indent)
@@ -350,6 +343,11 @@ class _Walk:
         rows = cells_in(table)
         for caption in table.iterchildren("caption"):
             self._add(text_of(caption), "heading", "", BOLD_LEVEL, indent)
+        if has_side_notes(rows):
+            for title, text in (row for row in rows if any(map(has_text, row))):
+                self._heading(title, "", BOLD_LEVEL, indent)
+                self.walk(text, depth, indent)
+            return
         if not is_layout(rows):
             for cell in titles_of(rows):
                 if reads_as_heading(text_of(cell)):
@@ -363,7 +361,7 @@ class _Walk:
             self.anchor = next((cell.get("id") for cell in reversed(row) if cell.get("id")), self.anchor)
             for cell in row[1:] if label else row:
                 before = len(self.parsed.blocks)
-                names = label and self._is_bold(cell) and names_next(cell, rows[n + 1 : n + 2])
+                names = label and self._is_emphasised(cell) and names_next(cell, rows[n + 1 : n + 2])
                 if names or cell in self.page.headings:
                     self._heading(cell, label, BOLD_LEVEL, indent)
                 else:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, follows, in_style, is_label, read_label, split_label
-from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, OBLIGES, VERBS, UnreadableError
+from ragqa.corpus.documents.model import MAX_BLOCKS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
-from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -26,17 +25,16 @@ HEADS: Final = frozenset(f"h{n}" for n in range(1, 7))
 _BREAK: Final = "\f"  # in the words of an element where a line ends
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name, so fast
 _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
-_BOLD: Final = frozenset(("b", "strong"))
+TYPED_MARK: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
 _MOST_TITLES: Final = 3  # rows of titles at the top of a table
-_MAX_TITLE: Final = 8  # words of a title before a text in its line, behind a single number
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
 )
 LONGEST_NAME: Final = 80
 _MOST_PIECES: Final = 8  # of a number at the beginning of a paragraph, so that long ones take no time
-_LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
+LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
 
 
 def read_page(path: Path) -> HtmlElement:
@@ -110,7 +108,14 @@ def lines_of(text: str) -> Iterator[str]:
         steps = [step for line in lines for step in read_label(line.strip())[0][:1]] if len(lines) > 1 else []
         parts = sum(step.style in RANKS for step in steps)
         counted = any(one.style == step.style and follows(one.value, step.value) for one, step in pairwise(steps))
-        yield from lines if parts > 1 or counted else (paragraph,)
+        yield from lines if parts > 1 or counted or any(map(_begins_section, lines, lines[1:])) else (paragraph,)
+
+
+def _begins_section(before: str, line: str) -> bool:
+    """Whether a line behind the end of another begins with the sign of a section and a title: "Sec. 1-5. Lamps."."""
+    steps, text = read_label(line.strip())
+    is_sign = bool(steps) and (steps[0].printed[:1] == "§" or steps[0].printed[:3].lower() == "sec")
+    return is_sign and text[:1].isupper() and before.rstrip()[-1:] in {".", ")", "]"}
 
 
 def marks_of(main: HtmlElement) -> set[str]:
@@ -125,6 +130,24 @@ def marks_of(main: HtmlElement) -> set[str]:
         elif 0 < len(mark) <= 3 and is_label(mark) and not _UNIT.search(said[-3:].rstrip()):
             found.add(mark)
     return found
+
+
+def mark_before(element: HtmlElement, cited: set[str], raised: set[str]) -> str:
+    """The mark before a footnote, if the page links to one of its ids or raises the same mark in its text; else ""."""
+    if not cited and not raised:
+        return ""
+    first, before, own = element, element.getprevious(), {element.get("id"), element.get("name")}
+    while first.tag != "a" and len(first) and (first.text or "").strip() in {"", "(", "["}:
+        first = first[0]
+        if first.tag in BLOCKS and first.tag != "p":
+            return ""
+        own |= {first.get("id"), first.get("name")}
+    if first.tag != "a" or not is_mark_link(first):
+        if element.get("id") in cited and (typed := TYPED_MARK.match((element.text or "").lstrip())):
+            return typed[1]
+        return mark if first.tag == "sup" and (mark := text_of(first)) in raised else ""
+    own |= {before.get("id"), before.get("name")} if before is not None else set()
+    return text_of(first) if not own.isdisjoint(cited) else ""
 
 
 def runs_on(before: str, text: str) -> bool:
@@ -153,22 +176,6 @@ def raises_numbers(main: HtmlElement) -> bool:
     )
 
 
-def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | None:
-    """The first child, if it is inline and has only the number of the text after it, in bold, in colour or raised."""
-    first = element[0] if len(element) and not (element.text or "").strip() else None
-    if first is None or first.tag in BLOCKS or first.tag in {"a", "br", "img"} or not isinstance(first.tag, str):
-        return None
-    if first.tag == "sup" and not (raised and first.find("a") is None):
-        return None
-    number = clean_line("".join(islice(first.itertext(), 4)))
-    is_word = number[:2].isalpha() and not (first.tag in _BOLD and any(map(str.isdigit, number)))  # "**Article 2** The"
-    if not number or len(number) > _LONGEST_NUMBER or is_word or not is_label(number):
-        return None
-    behind = (first.tail or "").strip() or next((text_of(one) for one in first.itersiblings() if has_text(one)), "")
-    begins = behind[:1].isupper() or (behind[:3] == "(1)" and not number.startswith("("))
-    return first if begins and text_of(first) == number else None
-
-
 def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
     """Whether an element is only a number, and the one beside it does not begin with a heading that has its own."""
     if first.tag in {"p", "li", *HEADS} or not is_label(text_of(first)):
@@ -179,26 +186,9 @@ def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
 
 def is_item_label(element: HtmlElement) -> bool:
     """Whether a heading is only the number of an item, "(a)", whose text comes after it."""
-    if element.tag not in HEADS or len(text := text_of(element)) > _LONGEST_NUMBER:
+    if element.tag not in HEADS or len(text := text_of(element)) > LONGEST_NUMBER:
         return False
     return text[:1] == "(" and is_label(text)
-
-
-def run_in(element: HtmlElement) -> str:
-    """Takes a bold number and title before a text out of it, and returns them: "**4.2 Lamps.** A keeper …"; or ""."""
-    opening = [*takewhile(lambda one: one.tag in _BOLD, element)] if not (element.text or "").strip() else []
-    spoken = next((n for n, one in enumerate(opening) if (one.tail or "").strip()), len(opening))
-    opening = opening[: spoken + 1]
-    title = clean_line(" ".join(map(text_of, opening)))
-    number, name = split_label(title, bare=True)
-    most = MAX_BOLD_WORDS if re.search(r"\d[.-]\d", number) else _MAX_TITLE  # a number of several parts is no item's
-    few = number[:1] != "(" and any(map(str.isdigit, number)) and len(name.split()) <= most
-    if not few or not name[:1].isupper() or name[-1] != "." or VERBS.search(name) or len(split_sentences(name)) > 1:
-        return ""
-    opening[-1].tail = (opening[-1].tail or "").lstrip(" \xa0–—")  # "**12. Lamps.**—(1) A keeper …"
-    for one in opening:
-        one.drop_tree()
-    return title
 
 
 def notes_of(element: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
@@ -232,6 +222,12 @@ def is_marked(item: HtmlElement) -> bool:
         steps, rest = read_label((text.split() or [""])[0], bare=True)
         steps = () if rest else steps
     return bool(steps) and steps[0].style not in RANKS and steps[0].style != GUIDANCE
+
+
+def shows_counters(main: HtmlElement) -> bool:
+    """Whether lists show their counters; else numbers are typed into the items and a style hides them."""
+    items = [item for item in main.iter("li") if item.getparent().tag == "ol"]
+    return sum(map(is_marked, items)) * 2 <= len(items)
 
 
 def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
@@ -281,12 +277,6 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
     return (
         all(len(row) == 2 for row in pairs) and sum(is_label(text_of(row[0])) for row in pairs) * 10 >= len(pairs) * 9
     )
-
-
-def names_next(cell: HtmlElement, after: list[list[HtmlElement]]) -> bool:
-    """Whether a bold cell beside a number says no duty, and a text that is not bold stands in the row after it."""
-    texts = (one for row in after for one in row if has_text(one) and not is_label(text_of(one)))
-    return not OBLIGES.search(text_of(cell)) and any(not is_bold(one) for one in texts)
 
 
 def titles_of(rows: list[list[HtmlElement]]) -> list[HtmlElement]:
@@ -341,19 +331,6 @@ def _names(element: HtmlElement, *attributes: str) -> list[str]:
     return [name for name in names if len(name) <= LONGEST_NAME]
 
 
-def is_bold(element: HtmlElement) -> bool:
-    """Whether the paragraph is a few bold words and no sentence, which is a heading without a level."""
-    bold = list(element.iterdescendants(*_BOLD))
-    text = text_of(element) if bold else ""
-    return (
-        bool(bold)
-        and len(text.split()) <= MAX_BOLD_WORDS
-        and not text.endswith((".", ";", ":", ","))
-        and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
-        and len([*lines_of("".join(pieces_of(element)))]) == 1
-    )
-
-
 def has_notes_outside(main: HtmlElement, body: HtmlElement) -> bool:
     """Whether marks in the main text link to footnotes after it."""
     marks = cited(main)
@@ -369,11 +346,6 @@ def is_mark_link(link: HtmlElement) -> bool:
     """Whether this looks like the mark of a footnote: a link within the page of at most three characters."""
     text = text_of(link) if len(link) else link.text or ""
     return (link.get("href") or "")[:1] == "#" and 0 < len(text.strip("()[] ")) <= 3
-
-
-def is_sentences(text: str) -> bool:
-    """Whether the text of a heading is several sentences, a notice that titles nothing."""
-    return len(text.split()) > MAX_HEADING_WORDS and text.endswith(".") and len(split_sentences(text)) > 1
 
 
 def is_repeated(term: HtmlElement) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.documents.html_parts import LONGEST_NAME, has_notes_outside, is_note, pieces_of, text_of
-from ragqa.corpus.documents.model import Parsed, words_of
+from ragqa.corpus.documents.model import Parsed, count_words, words_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -78,11 +79,11 @@ def leads_beside(body: HtmlElement, named: dict[str, str], title: str) -> Iterat
         yield from [*takewhile(leads, link.iterancestors())][-1:]
 
 
-def plain_words(body: HtmlElement) -> list[str]:
-    """Every word of the page outside scripts, to compare with the words that were read or left out."""
+def plain_words(body: HtmlElement) -> Counter[str]:
+    """How often each word of the page outside scripts occurs, to compare with those that were read or left out."""
     for element in list(body.iter(*UNSEEN)):
         element.drop_tree()
-    return words_of("".join(pieces_of(body)))
+    return count_words("".join(pieces_of(body)))
 
 
 def n_chars(element: HtmlElement) -> int:

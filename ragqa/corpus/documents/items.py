@@ -18,7 +18,8 @@ _DASHES: Final = "–—−-"
 _MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # before a paragraph in a list
 _NAMED: Final = re.compile(r"(\w+(?: \w+){0,3}), \w+(?: \w+)?:?")  # "Unusual fees, such as"
 _DEFINES: Final = re.compile(
-    r"[“\"‘']?((?:[\w-]+ ){0,5}?[\w-]+)[”\"’']? (?:or [^.;:]{2,60} )?(?:means|includes|has the meaning)\b"
+    r"[“\"‘']?((?:[\w-]+ ){0,5}?[\w-]+)[”\"’']?(?: or [^.;:]{2,60}|, [^.;:]{2,120},)? "
+    r"(?:means|includes|has the meaning)\b"
 )
 MAX_NAME: Final = 6  # most words of a cell that names its row
 Item = tuple[int, int, str]  # start and end offset in a text, and number
@@ -74,6 +75,11 @@ def terms_of(blocks: Sequence[Block]) -> list[tuple[str, int]]:
         (term.rstrip(" :"), len(term) + 1) if term else (found[1] if found and several else "", 0)
         for term, found in zip(listed, said, strict=True)
     ]
+
+
+def defines_a_term(text: str) -> bool:
+    """Whether a paragraph begins with a quoted term and what it means."""
+    return text[:1] in set("“\"‘'") and bool(_DEFINES.match(text))
 
 
 def _common_tail(names: Sequence[Sequence[str]]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 Value = tuple[tuple[int, str], ...]  # of "3.6A.4": (3, ""), (6, "A"), (4, "")
@@ -43,11 +44,13 @@ _WORD = re.compile(
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
 _SIGN = re.compile(
-    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+[A-Za-z]?-))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
+    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+\.(?:\d|\s+[A-Z]))))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
 )
 _YEAR = r"(?:19|20)\d\d"
 HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
-    rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})({_PART}(?:-{_PART}){{1,3}})[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
+    rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})"
+    rf"({_PART}(?:-{_PART}){{1,3}}(?:\.\d{{1,4}})?|(?:[A-Z]{{1,4}}\s?|\d{{1,3}}:){_PART}(?:-{_PART}){{2,3}})"
+    r"[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
 )
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"
 _LONG = re.compile(rf"((?!{_YEAR}\.$)\d{{4}})(\.)(?=\s+[A-Z]|$)")  # "2210. Title"
@@ -59,7 +62,7 @@ _BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s*\(1\)\s+[A-Z])")  # "24 (1) Every
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
 _ROUND = re.compile(rf"\((\d{{1,3}}\.\d{{1,2}}|{_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(
-    rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|(?<=\))[A-Z][a-z])"
+    rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|[–—][A-Z]|(?<=\))[A-Z][a-z])"
 )
 _BEGUN = re.compile(r"([a1])([.)])\s+(?=[A-Z])")  # the first item of a list in the line of its rule: "2. a. A keeper …"
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
@@ -156,6 +159,7 @@ def split_label(text: str, *, bare: bool = False) -> tuple[str, str]:
     return (text[: len(text) - len(rest)].strip(), rest) if steps else ("", text)
 
 
+@lru_cache(4096)  # several passes over the blocks of a document read the same labels
 def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]:
     """The steps of the label at the start, () if there is none, and the rest without leading white space.
 
@@ -173,7 +177,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
     first = _word(text) or _sign(text) or _dotted(text, bare=bare) or _number(text, bare=bare)
     if first:
         steps.append(first[0])
-        place = first[1] + bool(re.match("[–—]\\(", text[first[1] :]))  # "14.—(1) A keeper …"
+        place = first[1] + bool(re.match("[–—][A-Z(]", text[first[1] :]))  # "14.—(1) A keeper …"
         begun = _BEGUN.match(text, place)
         if begun and (step := _step("", begun[1], begun[2])) and step.style != steps[0].style:
             steps.append(step)

@@ -22,6 +22,7 @@ MAX_BYTES: Final = 200 * 2**20  # of a file, and of the unpacked content of an a
 MAX_PAGES: Final = 5_000
 MAX_BLOCKS: Final = 400_000  # a parser stops there, as no real document has more
 MAX_CHARS: Final = 40_000_000
+_PART: Final = 2**16  # characters whose words are counted at once
 _WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
 BROKEN: Final = re.compile(
     r"\ufffd+|[ÃÂ][\x80-\xbf]|â(?:€[\x80-\xbf™œ“”˜¦\u203a]|\x80.)|\bï¿½"
@@ -133,14 +134,14 @@ class Unit:
 class Parsed:
     """The blocks of a document. ``left_out`` counts left-out texts by reason and text; ``warnings`` are for the user.
 
-    ``words`` are the words of a second, plain reading of the file: each is in a block or was left out.
+    ``words`` counts the words of a second, plain reading of the file: each is in a block or was left out.
     """
 
     title: str = ""
     blocks: list[Block] = field(default_factory=list)
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    words: Counter[str] = field(default_factory=Counter)
     n_chars: int = 0
 
     def leave_out(self, reason: str, text: str) -> None:
@@ -178,6 +179,17 @@ def words_of(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\xad", "")
     return _WORDS.findall(text.casefold())
+
+
+def count_words(text: str) -> Counter[str]:
+    """How often each word occurs; part after part, as a list of all words takes several times a text's memory."""
+    counts, at = Counter[str](), 0
+    while at < len(text):
+        end = text.find(" ", at + _PART)
+        end = end if end > 0 else len(text)
+        counts.update(words_of(text[at:end]))
+        at = end
+    return counts
 
 
 def places_of(blocks: list[Block]) -> str:

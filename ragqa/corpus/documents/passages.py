@@ -107,7 +107,8 @@ def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
 def _own_piece(unit: Unit, own: list[Block], max_tokens: int, lead: str = "") -> Iterator[Piece]:
     """The passages of a unit's own texts; its heading is in their section, or is the text if there is no other."""
     said = _without_heading(unit, own)
-    yield from _pieces_of(said or own, unit, _section(unit, lead, named=said != own), max_tokens * WHOLE)
+    named = said != own or (unit.is_heading and len(own) > 1)  # a title that is part of the text, too
+    yield from _pieces_of(said or own, unit, _section(unit, lead, named=named), max_tokens * WHOLE)
     own.clear()
 
 
@@ -193,7 +194,7 @@ def _fitted(
         if all(part.kind == "inner note" for part in whole if isinstance(part, Unit)):
             items += whole_paragraphs(text, deque(counted_paragraphs(said, unit.number)))
         items += _untitled(unit, text)
-        section = _section(unit, lead, named=said != blocks)
+        section = _section(unit, lead, named=said != blocks or unit.is_heading)
         yield Piece(unit.number, section, text, _place_of(whole), _version(unit), _listed(items))
     else:
         yield from _parted(unit, whole, max_tokens, lead)

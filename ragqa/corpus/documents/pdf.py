@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import Step, follows, read_label
-from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_PAGES, Block, Parsed, UnreadableError
-from ragqa.corpus.documents.model import words_of as plain_words
+from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_PAGES, Block, Parsed, UnreadableError, count_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
 from ragqa.corpus.documents.pdf_lines import RAISED, Line, line_numbers, lines_of, words_of
 from ragqa.corpus.documents.pdf_tables import find_open_tables, find_tables, place_of, whole_tables
@@ -94,7 +93,7 @@ def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list
         if counted := {id(word): word.text for word in line_numbers(words)}:
             parsed.leave_out("line number", " ".join(counted.values()))
             words = [word for word in words if id(word) not in counted]
-        parsed.words += plain_words(textpage.get_text_range().replace("\x02", "-").replace("\ufffe", "-"))
+        parsed.words += count_words(textpage.get_text_range().replace("\x02", "-").replace("\ufffe", "-"))
         width, height = page.get_size()
         if sum(len(word.text) for word in words) < _MIN_CHARS and _is_picture(page, raw, width * height):
             scanned.append(index + 1)

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line, clean_text
 from ragqa.corpus.documents.catalogue import blocks_of, columns_of
-from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, count_words
 
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
@@ -42,7 +43,7 @@ def parse_xlsx(path: Path) -> Parsed:
     return parsed
 
 
-def _raw_words(path: Path) -> list[str]:
+def _raw_words(path: Path) -> Counter[str]:
     """The words of all text cells, from the XML of the file; not of numbers, which may be shown in many ways."""
     from lxml import etree
 
@@ -68,7 +69,7 @@ def _raw_words(path: Path) -> list[str]:
                         found.append(shared[int(value)])
                     elif cell.get("t") == "inlineStr":
                         found.append("".join(cell.itertext()))
-    return [word for text in found for word in words_of(clean_text(text))]
+    return count_words("\n".join(map(clean_text, found)))
 
 
 def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl has no types
@@ -100,7 +101,7 @@ def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl h
 def parse_csv(path: Path) -> Parsed:
     """The rows of a file in UTF-8, UTF-16 or else Windows-1252; the delimiter is detected from the first lines."""
     text, parsed = decoded(path.read_bytes()), Parsed()
-    parsed.words = words_of(clean_text(text))
+    parsed.words = count_words(clean_text(text))
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
     except csv.Error:

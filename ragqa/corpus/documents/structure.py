@@ -17,7 +17,6 @@ from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
     MARKED,
     MAX_TITLE_WORDS,
-    counted,
     counted_on,
     counting_words,
     is_of_page,
@@ -28,12 +27,14 @@ from ragqa.corpus.documents.counting import (
     numbered_levels,
     numbers_a_part,
     read_block,
+    read_counted,
     tell_apart,
-    titled,
     whole_value,
 )
+from ragqa.corpus.documents.items import defines_a_term
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
+from ragqa.corpus.documents.naming import named, titled
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
@@ -41,7 +42,7 @@ _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(titled(counted_on(blocks)))
+    blocks = list(named(titled(counted_on(blocks))))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
@@ -81,8 +82,8 @@ class _Builder:
         if self._is_origin(steps, text, block):
             self._unnumbered(replace(block, text=f"{block.label} {block.text}".strip(), label=""), "text")
             return
-        if not steps and self.counted and (found := counted(block, self.counted)):
-            steps, text = (found[0],), found[1]
+        if not steps and self.counted:
+            steps, text = read_counted(block, self.counted)
         if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
             if self._is_titled_by(block):
                 self._entitle(block)
@@ -215,6 +216,8 @@ class _Builder:
         """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
         if unit.style == GUIDANCE and not unit.is_heading:
             return 0 < block.indent < unit.indent <= TOLERANCE  # by the levels of a web page
+        if unit.is_item and unit.parent and defines_a_term(block.text):  # behind the list of the term before
+            return any(defines_a_term(own.text) for own in unit.parent.texts)
         listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
         return listed and (block.text.endswith(":") or unit.indent <= TOLERANCE) and is_outside(block, unit)
 
@@ -258,7 +261,8 @@ class _Builder:
 
     def _carry(self, below: Unit, above: Unit, deep: int, depth: int) -> None:
         """Puts headings at the end of a unit below another, at this depth, as they name the next number there."""
-        n_moved = sum(1 for _ in takewhile(_is_caption, reversed(below.parts)))
+        captions = takewhile(lambda one: isinstance(one, Unit) and one.kind == "heading", reversed(below.parts))
+        n_moved = sum(1 for _ in captions)
         if below is above or not n_moved:
             return
         moved = [one for one in below.parts[-n_moved:] if isinstance(one, Unit)]
@@ -369,8 +373,8 @@ class _Builder:
     def _starts_again(self, n: int, indent: float, is_heading: bool) -> bool:
         """Whether a heading without a number came since this unit, and the new number has the same indent."""
         unit = self._stack[n]
-        since = any(depth > n for _, _, depth in self._captions)
-        return since and unit.is_heading == is_heading and aligned(unit.indent, indent) > 0
+        is_alike = unit.is_heading == is_heading and aligned(unit.indent, indent) > 0
+        return is_alike and any(depth > n for _, _, depth in self._captions)
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
         """Whether a chapter of this number may follow this rule, whose own chapter has no heading."""
@@ -390,11 +394,5 @@ class _Builder:
         self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False
     ) -> Unit:
         captions = tuple((depth, text) for _, text, depth in self._captions)
-        number = number_under(step, parent)
-        return Unit(
-            step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
-        )
-
-
-def _is_caption(part: Block | Unit) -> bool:
-    return isinstance(part, Unit) and part.kind == "heading"
+        own = step.style, step.value, step.printed, number_under(step, parent)
+        return Unit(*own, parent, kind, indent, is_heading, captions, parts=parts)
