@@ -1,8 +1,9 @@
-"""Two hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
+"""Three hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
 
-Sixty of them nothing there answers; the parts whose names end in `sealed` are for reported figures. Build the index
-first, of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder, without vectors, and for the parts
-`rulebook` and `rulebook-sealed` one of RAGQA_DATA/documents/rulebook-html, then::
+About a hundred of them nothing there answers; the parts whose names end in `sealed` are for reported figures. The parts
+`third` and `rulebook-third` were written from passages drawn at random: choose nothing by them. Build the index first,
+of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder, without vectors (`third`: with them), and for
+the parts whose names begin with `rulebook` one of RAGQA_DATA/documents/rulebook-html, then::
 
     python -m tests.benchmarks.law law --part open
 """
