@@ -33,8 +33,10 @@ _NO_ENDS: Final = (".", ";", ":", ",")
 def set_lines_apart(main: HtmlElement) -> None:
     """Puts each line that is only bold, or opens with a bold number and title, into a paragraph of its own.
 
-    Such a line stands between boxes or breaks, as in "**Oil**<br>A keeper …", and not in a list or a row of cells.
+    Such a line stands between boxes or breaks, as in "**Oil**<br>A keeper …", and not in a list or a row of cells. So
+    does the title of a numbered item.
     """
+    _set_titles_apart(main)
     for element in main.xpath(".//span[contains(@style, 'font-weight') or contains(@style, 'display')]"):
         style = element.get("style") or ""
         element.tag = "div" if _BLOCK_STYLE.search(style) else "b" if _BOLD_STYLE.search(style) else "span"
@@ -51,6 +53,42 @@ def set_lines_apart(main: HtmlElement) -> None:
             apart = parent.makeelement("p")
             parent.insert(parent.index(first), apart)
             apart.extend(line)
+
+
+def _set_titles_apart(main: HtmlElement) -> None:
+    """Puts the bold words with which numbered items open into a paragraph of their own: "2. **Lamps:** A keeper …".
+
+    At least half of the items of the list open so, at least two, each with other words.
+    """
+    for items in main.iter("ol"):
+        own = [*items.iterchildren("li")]
+        openings = [bold for item in own if (bold := _bold_opening(item)) is not None]
+        if len(openings) < 2 or 2 * len(openings) < len(own) or len({*map(text_of, openings)}) < len(openings):
+            continue
+        for bold in openings:
+            around, rest = bold.getparent(), (bold.tail or "").lstrip(" :\xa0–—")
+            apart = main.makeelement("p")
+            bold.tail = None
+            if around.tag == "li":
+                around.text = None
+                around.insert(0, apart)
+                apart.tail = rest
+            else:
+                around.addprevious(apart)
+                around.text = rest
+            apart.append(bold)
+            bold.text = (bold.text or "").rstrip().rstrip(".:")
+
+
+def _bold_opening(item: HtmlElement) -> HtmlElement | None:
+    """The few bold words with a stop or colon with which an item, or its first paragraph, begins."""
+    opening = item
+    while opening.tag in {"li", "p", "div"} and len(opening) and not (opening.text or "").strip():
+        opening = opening[0]
+    text = text_of(opening) if opening.tag in _BOLD and not len(opening) else ""
+    ends = text[-1:] in {".", ":"} or (opening.tail or "").lstrip()[:1] == ":"
+    is_title = ends and text[:1].isupper() and len(text.split()) <= _MAX_LINE
+    return opening if is_title and len(text_of(item)) > len(text) + 1 else None
 
 
 def _upwards(element: HtmlElement, main: HtmlElement) -> Iterator[HtmlElement]:

@@ -12,6 +12,19 @@ FIRST = "The keeper writes the name of each boat in the book of the quay."
 NEXT = "The harbour office sends a copy of the book to the owner each month."
 LAST = "A pilot who has not slept for six hours asks another to take the helm."
 PAGES = {
+    "bold words before a colon in half of the items of a numbered list": (
+        "<h2>Rules of the quay</h2><ol><li>The quay is open to all.</li>"
+        f"<li><b class=dark>Landing after dark:</b> {DARK}</li>"
+        f"<li><b>How books are kept</b>: {FIRST}</li></ol>",
+        {DARK: ("2.", "Landing after dark"), FIRST: ("3.", "How books are kept")},
+    ),
+    "bold words with a stop in the paragraph of a numbered item": (
+        "<h2>Article 3. Crew</h2><ol><li><p><strong>Masters.</strong> A master does the following:</p>"
+        f"<p>(a) {DARK}<br />(b) {FIRST}</p></li>"
+        f"<li><p><strong>Pilots.</strong></p><p>(a) {LAST}</p><p>(b) {NEXT}</p></li>"
+        "<li>A crew is paid by the owner.</li></ol>",
+        {DARK: ("Article 3.1.(a)", "Masters"), LAST: ("Article 3.2.(a)", "Pilots")},
+    ),
     "bold words between boxes, no paragraph around them": (
         "<h2>Chapter 4. Quays</h2><b>§ 14.2-31. (Until next spring) Landing after dark; lamps.</b>"
         f"<section><p>A. {DARK}</p><p>B. {NEXT}</p></section>"
@@ -174,3 +187,11 @@ def test_numbers_and_headings_of_every_design(tmp_path, design):
             one == text and name == number and heading in " › ".join(section.split(" › ")[-2:])
             for one, name, section in found
         ), (text, found)
+
+
+def test_the_same_bold_word_before_items_is_no_title(tmp_path):
+    items = (DARK, FIRST, LAST)
+    found = read(tmp_path, "<h2>Quays</h2><ol>" + "".join(f"<li><b>Note:</b> {text}</li>" for text in items) + "</ol>")
+    assert [(text, name) for text, name, _ in found if name] == [
+        (f"Note: {text}", f"{n}.") for n, text in enumerate(items, 1)
+    ]
