@@ -34,6 +34,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
+_CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3})*)\]")  # "[H201] Use lamps"
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
@@ -54,6 +55,8 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     if block.label:
         if HYPHENED.fullmatch(block.label):
             return (parted(block.label, block.label),), block.text
+        if code := _CODE.fullmatch(block.label):
+            return (Step(code[1], ID, ((0, code[1]),)),), block.text
         steps, rest = read_label(block.label, bare=True)
         if block.place.startswith("sheet=") and block.level:
             return (Step(block.label, ID, ((0, block.label),)),), block.text
@@ -127,9 +130,14 @@ def is_of_page(block: Block) -> bool:
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] Boats …".
 
-    Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise.
+    Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise. Codes in
+    brackets, "[H201]", count if there are several.
     """
     blocks = list(blocks)
+    texts = ((n, block) for n, block in enumerate(blocks) if block.kind == "text" and not block.label)
+    coded = {n: code for n, block in texts if (code := _CODE.match(block.text)) and block.text[code.end() :].strip()}
+    if len({code[1] for code in coded.values()}) < MARKED:
+        coded = {}
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
@@ -145,7 +153,9 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
         if n in hyphened:
             label, text = hyphened[n][2], block.text[hyphened[n].end() :]
-        yield replace(block, label=label.strip("[]"), text=text) if label else block
+        label = coded[n][0] if n in coded else label.strip("[]")
+        text = block.text[coded[n].end() :].lstrip() if n in coded else text
+        yield replace(block, label=label, text=text) if label else block
 
 
 def _opens_part(block: Block, after: Block) -> bool:

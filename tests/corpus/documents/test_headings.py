@@ -12,6 +12,11 @@ FIRST = "The keeper writes the name of each boat in the book of the quay."
 NEXT = "The harbour office sends a copy of the book to the owner each month."
 LAST = "A pilot who has not slept for six hours asks another to take the helm."
 PAGES = {
+    "codes in brackets before the entries of a list": (
+        f"<h1>Quays</h1><h2>Lamps</h2><ul><li>[Q101] {DARK}</li><li>[Q104] {FIRST}</li></ul>"
+        f"<h2>Crew</h2><ul><li>[Q203] {LAST}</li><li><p>[Q302] {NEXT}</p></li></ul>",
+        {FIRST: ("Q104", "Lamps"), LAST: ("Q203", "Crew"), NEXT: ("Q302", "Crew")},
+    ),
     "bold words before a colon in half of the items of a numbered list": (
         "<h2>Rules of the quay</h2><ol><li>The quay is open to all.</li>"
         f"<li><b class=dark>Landing after dark:</b> {DARK}</li>"
