@@ -123,6 +123,14 @@ def test_a_long_policy_that_states_each_item_covers_a_list():
     assert cover_of_all(found) is Cover.COVERED
 
 
+def test_a_long_policy_that_states_each_clause_apart_does_not_cover_a_rule_without_a_list():
+    filler = "The choir of the firm meets on each Monday in the large hall of the town and sings for an hour or two."
+    clauses = {pair: YES for pair in EVERY if pair != RULE}
+    policy = [POLICY, *[filler] * 12]
+    assert cover_of_all(verdict_of(clauses | {RULE: NOTHING}, *policy)) is Cover.IN_PART
+    assert cover_of_all(verdict_of(clauses | {RULE: YES}, *policy)) is Cover.COVERED
+
+
 def test_a_rule_of_punctuation_alone_is_read():
     assert verdict_of({}, rule="A firm must keep, : :")
 
