@@ -34,7 +34,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
-_CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3})*)\]")  # "[H201] Use lamps"
+_CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3})*)\]\s*")  # "[H201] Use lamps"
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
@@ -104,10 +104,10 @@ def is_source(block: Block) -> bool:
     words = text.split()
     if sum(any(map(str.isdigit, word)) for word in words) < _CITING * len(words):
         return False
-    named = _NAMED_SOURCE.match(text)
     if text[0] in {"(", "["}:
         depths = accumulate((char in "([") - (char in ")]") for char in text)
         return not any(char.isalnum() for char, depth in zip(text, depths, strict=True) if not depth)
+    named = _NAMED_SOURCE.match(text)
     return len(_CITES.findall(text)) > 1 and not _WORD.search(text, named.end() if named else 0)
 
 
@@ -134,12 +134,12 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     brackets, "[H201]", count if there are several.
     """
     blocks = list(blocks)
-    texts = ((n, block) for n, block in enumerate(blocks) if block.kind == "text" and not block.label)
-    coded = {n: code for n, block in texts if (code := _CODE.match(block.text)) and block.text[code.end() :].strip()}
-    if len({code[1] for code in coded.values()}) < MARKED:
-        coded = {}
+    labels = _codes_of(blocks)  # with the place where the text begins
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
+    for n in numbered:
+        label, _, _ = blocks[n].text.partition(" ")
+        labels[n] = label.strip("[]"), len(label) + 1
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
     for n, block in enumerate(blocks):
         if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
@@ -148,14 +148,18 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     first = next((n for n, block in enumerate(blocks) if block.kind == "heading"), None)  # of a page with one section
     several = (held for held in alike.values() if len(held) > 1 or held[0][1] == first)
     rising = (held for held in several if all(a[0] < b[0] for a, b in pairwise(held)))
-    hyphened = {n: match for held in rising for _, n, match in held if not match[1]}
+    labels.update((n, (match[2], match.end())) for held in rising for _, n, match in held if not match[1])
     for n, block in enumerate(blocks):
-        label, _, text = block.text.partition(" ") if n in numbered else ("", "", "")
-        if n in hyphened:
-            label, text = hyphened[n][2], block.text[hyphened[n].end() :]
-        label = coded[n][0] if n in coded else label.strip("[]")
-        text = block.text[coded[n].end() :].lstrip() if n in coded else text
-        yield replace(block, label=label, text=text) if label else block
+        label, at = labels.get(n, ("", 0))
+        yield replace(block, label=label, text=block.text[at:]) if label else block
+
+
+def _codes_of(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
+    """By place the codes in brackets before texts, if there are several, each with where its text begins."""
+    texts = ((n, block.text) for n, block in enumerate(blocks) if block.kind == "text" and not block.label)
+    found = {n: code for n, text in texts if (code := _CODE.match(text)) and code.end() < len(text)}
+    several = len({code[1] for code in found.values()}) >= MARKED
+    return {n: (f"[{code[1]}]", code.end()) for n, code in found.items()} if several else {}
 
 
 def _opens_part(block: Block, after: Block) -> bool:

@@ -36,10 +36,10 @@ def set_lines_apart(main: HtmlElement) -> None:
     Such a line stands between boxes or breaks, as in "**Oil**<br>A keeper …", and not in a list or a row of cells. So
     does the title of a numbered item.
     """
-    _set_titles_apart(main)
     for element in main.xpath(".//span[contains(@style, 'font-weight') or contains(@style, 'display')]"):
         style = element.get("style") or ""
         element.tag = "div" if _BLOCK_STYLE.search(style) else "b" if _BOLD_STYLE.search(style) else "span"
+    _set_titles_apart(main)
     for bold in list(main.iter(*_BOLD)):
         parent = bold.getparent()
         if parent is None or not _is_broken(parent) or (first := _begins_line(bold)) is None:

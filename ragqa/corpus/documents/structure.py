@@ -394,5 +394,7 @@ class _Builder:
         self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False
     ) -> Unit:
         captions = tuple((depth, text) for _, text, depth in self._captions)
-        own = step.style, step.value, step.printed, number_under(step, parent)
-        return Unit(*own, parent, kind, indent, is_heading, captions, parts=parts)
+        number = number_under(step, parent)
+        return Unit(
+            step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
+        )

@@ -268,7 +268,7 @@ def policies_card(
         "stated. Used by `ragqa gaps`. English only.",
         figures=[
             ("what", "figure"),
-            ("pairs of the writer held out, most probable label", f"{last.held_out:.4f}" if last.held_out else "none"),
+            ("pairs of the writers held out, most probable label", f"{last.held_out:.4f}" if last.held_out else "none"),
         ],
         figures_note="Verdicts as shipped: `ragqa eval claims FILE` with gaps.jsonl, or RAGQA_DATA/claims/gaps.jsonl.",
         further="Rules and policies are those of RAGQA_DATA/claims and (`--written`) of `ragqa/lab/data`, written for "

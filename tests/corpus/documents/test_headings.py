@@ -19,7 +19,7 @@ PAGES = {
     ),
     "bold words before a colon in half of the items of a numbered list": (
         "<h2>Rules of the quay</h2><ol><li>The quay is open to all.</li>"
-        f"<li><b class=dark>Landing after dark:</b> {DARK}</li>"
+        f"<li><span style='font-weight: 700'>Landing after dark:</span> {DARK}</li>"
         f"<li><b>How books are kept</b>: {FIRST}</li></ol>",
         {DARK: ("2.", "Landing after dark"), FIRST: ("3.", "How books are kept")},
     ),
