@@ -7,7 +7,7 @@ another package registered (`ragqa.plugins.registry`) are made by that package.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -222,14 +222,6 @@ def _policy_reader(precision: Precision, paths: Paths | None) -> NliModel:
     return load_nli(POLICY_READER, precision, paths)
 
 
-def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
-    """The same models with the reranker that these settings name, loaded in seconds, or with none.
-
-    With none, nothing is imported or loaded. Raises as `load_reranker`.
-    """
-    return replace(models, reranker=load_reranker(reranking.model) if reranking.model else None)
-
-
 def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     """The cross-encoder or learned ranker of this folder or name, loaded and checked, or an API client.
 
@@ -245,6 +237,16 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     if is_ranker(name):
         return LearnedRanker(name)
     return CrossEncoderReranker(name, precision)
+
+
+def with_reranker(models: Models, reranking: RerankingConfig, load: Callable[[str], Reranker] | None = None) -> Models:
+    """The same models with the reranker that these settings name, loaded in seconds (by ``load``), or with none.
+
+    The selector is not loaded twice. With no reranker, nothing is imported or loaded. Raises as `load_reranker`.
+    """
+    if reranking.model == SELECTOR and isinstance(models.selector, CrossEncoderReranker):
+        return replace(models, reranker=models.selector)
+    return replace(models, reranker=(load or load_reranker)(reranking.model) if reranking.model else None)
 
 
 def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:

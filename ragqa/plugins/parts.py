@@ -164,6 +164,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
     RERANKERS: (
         Part("ranker-adgm", "ranker-adgm", "Learning to rank, trained on questions about regulation; fast, bundled."),
         Part("ranker-adgm-large", "ranker-adgm-large", "The same for indexes with the ranking of encoder-adgm."),
+        Part("answers-minilm-l12", "answers-minilm-l12", "A cross-encoder for questions in English; slow, bundled."),
         Part("FOLDER", "a folder or hub name", "A cross-encoder, or a reranker trained by `ragqa train`."),
         Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
         Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),

@@ -1,11 +1,12 @@
-"""Three hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
+"""Four hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
 
-About a hundred of them nothing there answers; the parts whose names end in `sealed` are for reported figures. The parts
-`third` and `rulebook-third` were written from passages drawn at random: choose nothing by them. Build the index first,
-of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder, without vectors (`third`: with them), and for
-the parts whose names begin with `rulebook` one of RAGQA_DATA/documents/rulebook-html, then::
+About 150 of them nothing there answers; the parts whose names end in `sealed` are for reported figures. The parts
+`third`, `fourth`, `rulebook-third`, `rulebook-fourth` and `examiners` are of passages drawn at random: choose nothing
+by them. Build the index first, of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder,
+without vectors (`third`, `fourth`: with them), for the parts whose names begin with `rulebook` one of
+RAGQA_DATA/documents/rulebook-html, for `examiners` one of us-supervision-pdf there, then::
 
-    python -m tests.benchmarks.law law --part open
+    python -m tests.benchmarks.law law --part open --preset cross-encoder
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from ragqa.evaluation.benchmarks.expected_facts.facts import Facts, judge, patte
 from ragqa.pipeline import load_pipeline
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
+from ragqa.settings.presets import PRESETS, with_preset
 from ragqa.types import Question
 from ragqa.types.streams import returned
 
 QUESTIONS = Path(__file__).with_name("law_questions.jsonl")
 
 
-def law(index: str, part: str = "open") -> None:
+def law(index: str, part: str = "open", preset: str = PRESETS[0].name) -> None:
     """Prints a line for each question of the part, and the counts."""
-    pipeline = load_pipeline(replace(Config.from_env(), index=index), Paths.from_env(), recording=False)
+    chosen = next(one for one in PRESETS if one.name == preset)
+    config = with_preset(replace(Config.from_env(), index=index), chosen)
+    pipeline = load_pipeline(config, Paths.from_env(), recording=False)
     counts: Counter[str] = Counter()
     for row in map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines()):
         if row["part"] != part:
@@ -41,6 +45,8 @@ def law(index: str, part: str = "open") -> None:
             outcome = str(judge(answer, facts).outcome)
             lead = replace(answer, text=answer.sentences[0].text if answer.sentences else "")
             counts["first sentence answers"] += bool(judge(lead, facts).found)
+            texts = "\n".join(hit.passage.text for hit in ranking.hits[:10])
+            counts["facts among ten passages"] += bool(judge(replace(answer, text=texts), facts).found)
         else:
             outcome = f"unanswerable, {'refused' if answer.state == 'not found' else 'answered'}"
         counts[outcome] += 1

@@ -17,7 +17,7 @@ from ragqa.cli.tables import passage_table
 from ragqa.errors import ConfigError, ModelError
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
-from ragqa.loading import load_reranker, with_reranker
+from ragqa.loading import load_reranker, load_selector, with_reranker
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
@@ -25,6 +25,7 @@ from ragqa.records.view import View, advance, from_record, reselect, unread
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.reranker import read_again
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
+from ragqa.settings.presets import PRESETS
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.ui.html.passages import passage_table_html
@@ -231,6 +232,19 @@ def test_models_name_the_reranker_only_where_there_is_one():
     models = piped().models
     assert models.infos["reranker"] == ModelInfo("fake-reranker", "3" * 64)
     assert "reranker" not in with_reranker(models, RerankingConfig()).infos
+
+
+@pytest.mark.model
+def test_the_selector_reranks_without_being_loaded_again():
+    models = replace(piped().models, selector=load_selector())
+    preset = next(one for one in PRESETS if one.name == "cross-encoder")
+    assert with_reranker(models, preset.reranking).reranker is models.selector
+    asked, answering = "How long must records be kept?", passage("a:1", "A firm retains each record for six years.")
+    first, last = ranking("fused", {"b": 0.9, "c": 0.1}).hits
+    fused = Ranking("fused", (first, ScoredPassage(answering, 0.7), last))
+    corpus = SimpleNamespace(text_of=lambda one: one.text)
+    scores = read_again(models.selector, asked, fused, preset.reranking.depth, corpus)
+    assert names(rerank(fused, scores, preset.reranking))[0] == "a:1"
 
 
 def recorded(tmp_path, **changes):

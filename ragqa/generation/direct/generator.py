@@ -38,7 +38,7 @@ from ragqa.types import Answer, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
 from ragqa.types.events.pipeline import Selected
 
-READ: Final = 16  # sentences of a question that the selector reads
+READ, READ_OF_RERANKED = 16, 24  # sentences of a question that the selector reads; of a reranked ranking
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of these sentences together
 # How far the score of evidence may be below the lowest score of the sentences that answer: for other passages, likewise
@@ -170,7 +170,8 @@ class DirectGenerator:
         """The values with the selector's log odds for the best sentences; the others get the lowest of these."""
         if not self._selector or language_of(question.text) != ENGLISH:
             return [*found]
-        places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, READ // n_parts)]
+        most = READ_OF_RERANKED if evidence.is_reranked else READ
+        places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, most // n_parts)]
         texts = [sources[n].in_context(evidence.passages[sources[n].rank]) for n in places]
         answers = log_odds(self._selector, part, question.query, texts)
         known = dict(zip(places, answers, strict=True))

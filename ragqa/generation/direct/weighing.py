@@ -65,6 +65,7 @@ class Evidence:
     def __init__(self, ranking: Ranking) -> None:
         self.passages = [hit.passage for hit in ranking.hits[:READ]]
         self.n_named = sum(hit.note == BY_NUMBER for hit in ranking.hits[:READ])  # at the top, asked for by number
+        self.is_reranked = any(hit.reranking for hit in ranking.hits[:READ])
         self._relevances = min_max_norm([hit.score for hit in ranking.hits])
         self._n = len(ranking.hits)
         self._holding = Counter(stem for hit in ranking.hits for stem in stems_of(hit.passage))

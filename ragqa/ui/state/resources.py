@@ -327,10 +327,9 @@ def pipeline(config: Config, paths: Paths, act: Act = Act.QUESTION) -> Pipeline:
 def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) -> Pipeline:
     index = _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
     scoring = config.scoring
-    models = _models_of(index.manifest.encoder, scoring, paths)
-    reranker = _reranker(config.reranking.model) if config.reranking.model else None
+    models = loading.with_reranker(_models_of(index.manifest.encoder, scoring, paths), config.reranking, _reranker)
     further = _further(tuple(ranking.option for ranking in index.manifest.rankings), paths)
-    return assemble(config, index, replace(models, reranker=reranker, further=further), records)
+    return assemble(config, index, replace(models, further=further), records)
 
 
 @shared()

@@ -7,12 +7,20 @@ import pytest
 
 from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.filtering import select
-from ragqa.fusion import led_by
+from ragqa.fusion import led_by, rerank
 from ragqa.generation.answers import NOTHING_KEPT
-from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, READ, REFUSAL, DirectGenerator
+from ragqa.generation.direct.generator import (
+    ANYWAY,
+    EVIDENCE,
+    EVIDENCE_WORDS,
+    READ,
+    READ_OF_RERANKED,
+    REFUSAL,
+    DirectGenerator,
+)
 from ragqa.generation.fanout.merging import reselected
 from ragqa.generation.llm.reply import reads_as_refusal
-from ragqa.settings.config import FilteringConfig, GenerationConfig
+from ragqa.settings.config import FilteringConfig, GenerationConfig, RerankingConfig
 from ragqa.types import AnswerSentence, Drop, ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.generation import PassagesAdded
 from ragqa.types.events.pipeline import Selected
@@ -105,6 +113,17 @@ def test_the_selector_reads_a_bounded_number_of_sentences_with_what_stands_above
     )
     assert len(selector.read) <= 3 * READ // 2
     assert selector.read[0][1].startswith("Title 1: Gold")
+
+
+def test_more_sentences_are_read_where_a_reranker_has_read_the_passages():
+    texts = [f"Gold {n} is gold of kind {n}." for n in range(40)]
+    fused = ranked(*texts)
+    reranked = rerank(fused, {hit.passage.passage_id: 1.0 for hit in fused.hits}, RerankingConfig("m", depth=40))
+    selectors = FakeSelector(gold=4.0), FakeSelector(gold=4.0)
+    for ranking, selector in zip((fused, reranked), selectors, strict=True):
+        asked("What is gold?", ranking, selector=selector)
+    read = [len({text for _, text in selector.read}) for selector in selectors]
+    assert read == [READ, min(20, READ_OF_RERANKED)]
 
 
 def test_the_sentence_with_what_is_asked_for_comes_first_however_short():

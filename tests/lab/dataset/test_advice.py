@@ -57,7 +57,8 @@ def test_candidates_are_each_way_to_order_once_and_no_server_is_asked():
     unread = Preset("unread", "", reranking=RerankingConfig("ranker-adgm-large", depth=50, weight=1.0))
     found, left_out = candidates(index, (again, served, broken, unread))
     names = [one.name for one in found]
-    assert names == [*("learning to rank", "BM25 0.6 + dense 0.4", "BM25 only", "dense only", "reciprocal rank fusion")]
+    words = ("BM25 0.6 + dense 0.4", "BM25 only", "dense only", "reciprocal rank fusion")
+    assert names == ["cross-encoder", "learning to rank", *words]
     assert len(left_out) == 1
     assert left_out[0].startswith("broken: ")
 
