@@ -22,6 +22,7 @@ from ragqa.evaluation.benchmarks.expected_facts.facts import Facts, judge, patte
 from ragqa.pipeline import load_pipeline
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import find_preset
 from ragqa.settings.presets import PRESETS, with_preset
 from ragqa.types import Question
 from ragqa.types.streams import returned
@@ -31,9 +32,9 @@ QUESTIONS = Path(__file__).with_name("law_questions.jsonl")
 
 def law(index: str, part: str = "open", preset: str = PRESETS[0].name) -> None:
     """Prints a line for each question of the part, and the counts."""
-    chosen = next(one for one in PRESETS if one.name == preset)
-    config = with_preset(replace(Config.from_env(), index=index), chosen)
-    pipeline = load_pipeline(config, Paths.from_env(), recording=False)
+    paths = Paths.from_env()
+    config = with_preset(replace(Config.from_env(), index=index), find_preset(preset, paths.presets))
+    pipeline = load_pipeline(config, paths, recording=False)
     counts: Counter[str] = Counter()
     for row in map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines()):
         if row["part"] != part:
