@@ -20,7 +20,7 @@ from ragqa.server.access.gate import Gate, RateLimit
 from ragqa.server.access.policy import Act, Person, Policy, Role
 from ragqa.server.api.chat import thread_of
 from ragqa.server.api.keys import KeyStore
-from tests.support.fakes import FakeGenerator
+from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 from tests.support.programs import SlowGenerator, SlowScorer, ToyBackend, asgi, served
 from tests.support.server import ROOT
@@ -332,13 +332,16 @@ def test_searching_and_scoring_wait_in_the_queue_and_count_as_questions(client, 
     assert client.post(f"/v1/{path}", json=body).status_code == 403
 
 
+LONG = answer("\n".join(["A firm must act at once."] * 40), [(1,)] * 40)  # over a minute of a SlowGenerator
+
+
 @pytest.mark.enable_socket
 def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
     import httpx2
 
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
 
-    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
+    backend = ToyBackend(tmp_path, generator=SlowGenerator(LONG))
     body = {"question": "Who must act?", "corpus": "rulebook", "stream": True}
     with served(asgi(backend)) as address:
         with httpx2.stream("POST", f"{address}/v1/ask", json=body) as answer:
@@ -398,7 +401,7 @@ def test_work_for_a_client_that_went_ends_unless_it_can_ask_for_it_again(tmp_pat
     import httpx2
 
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
-    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
+    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER if kept else LONG))
     with served(asgi(backend)) as address:
         with pytest.raises(httpx2.ReadTimeout):
             httpx2.post(f"{address}/v1/ask", json=ASK, headers=headers, timeout=1)
@@ -503,7 +506,7 @@ def test_the_openai_client_is_refused_with_a_wrong_key_and_ends_a_stream_with_th
     from openai import AuthenticationError, OpenAI
 
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
-    backend, store = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER)), KeyStore(tmp_path)
+    backend, store = ToyBackend(tmp_path, generator=SlowGenerator(LONG)), KeyStore(tmp_path)
     _, secret = store.make("ann", Role.ANALYST)
 
     def gate_of(headers):
