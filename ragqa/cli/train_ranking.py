@@ -12,14 +12,17 @@ import typer
 from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings
+from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
 from ragqa.evaluation.filter_measures import KEPT_FIGURES
+from ragqa.index import Index
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.rankings import Stacking
 from ragqa.lab.training import ranker as ranking
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.retriever import text_numbers, with_equal_gold
 from ragqa.lab.tuning import cut_off
+from ragqa.lab.written import WRITTEN, written_gold
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.types import Ranking
@@ -55,6 +58,15 @@ def ranker(
     weight: Weights = None,
     folds: Folds = 5,
     preset: Annotated[str, typer.Option(help="Preset whose fusion chooses the passages.")] = "",
+    written: Annotated[
+        Path | None,
+        typer.Option(help="Folder RAGQA_DATA: the ranker also learns from our own questions about its passages."),
+    ] = None,
+    written_index: Annotated[
+        list[str] | None,
+        typer.Option(help="A further index whose passages the questions of --written may be about; repeat for more."),
+    ] = None,
+    written_weight: Annotated[float, typer.Option(min=0.0, help="Weight of the questions of --written.")] = 0.3,
     stacked: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,23 +83,26 @@ def ranker(
     """
     fusion = find_preset(preset, Paths.from_env().presets).fusion if preset else None
     reading = Stacking(training.further, tuple(stacked or ()), fusion)
-    asked, by_file, counts, texts, parts, fused = _ranked(index, questions, weight, folds, reading)
+    ranked = _ranked(index, questions, weight, folds, reading, (written, written_weight))
+    asked, by_file, counts, texts, parts, fused = ranked
     gold = asked.learnt
+    candidates = _candidates(gold, fused, training, asked.index, texts, counts)
+    elsewhere = [
+        one for name in written_index or () if written for one in _elsewhere(name, written, written_weight, training)
+    ]
     with progress_bar() as bar:
-        rows = ranking.gather(gold, fused, training, asked.index, texts)
-        candidates = list(bar.track(rows, total=len(gold), description="Features"))
-        candidates = [replace(one, weight=share) for one, share in zip(candidates, counts, strict=True)]
-        steps = ranking.out_of_fold(candidates, parts, training)
+        steps = ranking.out_of_fold(candidates, parts, training, elsewhere)
         *_, scores = bar.track(steps, total=folds, description="Cross-validation")
     figures = []
-    for file, places in zip(questions, by_file, strict=True):
+    names = [*(file.stem for file in questions), "written"]
+    for name, places in zip(names, by_file, strict=False):
         first, end = places.start, places.stop
-        of = file.stem if len(questions) > 1 else ""
+        of = name if len(by_file) > 1 else ""
         figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], training.depth, of)
     for figure in figures:
         stdout().print(plain(str(figure)))
     with stderr().status("Training on all questions"):
-        booster = ranking.train(candidates, training)
+        booster = ranking.train([*candidates, *elsewhere], training)
     ranking.write_ranker(booster, out, training.further)
     card = ranking.ranker_card(
         out.resolve().name,
@@ -95,9 +110,10 @@ def ranker(
         booster,
         figures,
         n_questions=len(gold),
+        n_elsewhere=len(elsewhere),
         n_folds=folds,
         command=command_line("train ranker", options_of(ctx)),
-        sources=files_table(questions),
+        sources=files_table([*questions, WRITTEN] if written else questions),
     )
     write_card(out, card)
     use = f"ragqa ask QUESTION --index {index} --reranker {out} --rerank-depth {training.depth} --rerank-weight 1"
@@ -130,8 +146,34 @@ class _Ranked(NamedTuple):
     fused: list[Ranking]
 
 
+def _candidates(
+    gold: Sequence[GoldQuestion],
+    fused: Sequence[Ranking],
+    training: ranking.RankerTraining,
+    index: Index,
+    texts: Sequence[int],
+    weights: Sequence[float],
+) -> list[ranking.Candidates]:
+    with progress_bar() as bar:
+        rows = bar.track(ranking.gather(gold, fused, training, index, texts), total=len(gold), description="Features")
+        return [replace(one, weight=weight) for one, weight in zip(rows, weights, strict=True)]
+
+
+def _elsewhere(name: str, written: Path, weight: float, training: ranking.RankerTraining) -> list[ranking.Candidates]:
+    """The candidates of our own questions about the passages of another index."""
+    asked = asked_index(name, [])
+    gold = written_gold(written, asked.index.passages)
+    fused = fused_rankings(gold, asked.index)
+    return _candidates(gold, fused, training, asked.index, text_numbers(asked.texts), [weight] * len(gold))
+
+
 def _ranked(
-    index: str, questions: Sequence[Path], weight: Sequence[float] | None, folds: int, reading: Stacking
+    index: str,
+    questions: Sequence[Path],
+    weight: Sequence[float] | None,
+    folds: int,
+    reading: Stacking,
+    written: tuple[Path | None, float] = (None, 0.0),
 ) -> _Ranked:
     shares = weight or [1.0] * len(questions)
     if len(shares) != len(questions) or min(shares) <= 0:
@@ -140,6 +182,11 @@ def _ranked(
     asked = asked_index(index, questions)
     by_file = asked.places_by_file(questions)
     counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
+    if written[0]:
+        own = written_gold(written[0], asked.index.passages)
+        by_file.append(range(len(asked.learnt), len(asked.learnt) + len(own)))
+        asked.learnt.extend(own)
+        counts += [written[1]] * len(own)
     texts = text_numbers(asked.texts)
     parts = folds_by_gold(with_equal_gold(asked.learnt, asked.index.position_of, texts), folds)
     return _Ranked(asked, by_file, counts, texts, parts, fused_rankings(asked.learnt, asked.index, reading, parts))

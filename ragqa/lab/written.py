@@ -8,17 +8,19 @@ with labels of how far they answer a question. Rules and policies in `data/writt
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.obliqa import load_obliqa
+from ragqa.corpus.questions import GoldQuestion
 from ragqa.english.sentences import split_sentences
 from ragqa.generation.direct.weighing import heading_above
 from ragqa.lab.claims import Claim, ClaimedPassage, ClaimQuestion, Gap, fold_of
 from ragqa.lab.labelled import DATA, rows_of
+from ragqa.types import Passage, Question
 
 WRITTEN = DATA / "written_claims.jsonl.gz"
 JUDGED = DATA / "judged_sentences.jsonl.gz"
@@ -89,6 +91,20 @@ def written_passages(data: Path, fold: int | None = None, *, is_test: bool = Fal
             claimed = ClaimedPassage(row.id, row.corpus, sentences, row.writer, row.claims, row.questions, title)
             found.append(WrittenPassage(claimed, heading))
     return tuple(found)
+
+
+def written_gold(data: Path, passages: Iterable[Passage]) -> list[GoldQuestion]:
+    """Our own answered questions about these passages, found by their text, in file order. Raises CorpusError."""
+    names: dict[str, set[str]] = {}
+    for passage in passages:
+        names.setdefault("".join(passage.text.split()), set()).add(passage.passage_id)
+    return [
+        GoldQuestion(Question(asked.text), frozenset(gold))
+        for one in written_passages(data)
+        if (gold := names.get("".join("".join(one.claimed.sentences).split())))
+        for asked in one.claimed.questions
+        if asked.answerable
+    ]
 
 
 def corpus_texts(data: Path, fold: int | None = None) -> tuple[tuple[str, ...], ...]:

@@ -139,12 +139,18 @@ def _parameters(training: RankerTraining) -> dict[str, object]:
 
 
 def out_of_fold(
-    candidates: Sequence[Candidates], folds: Sequence[Fold], training: RankerTraining
+    candidates: Sequence[Candidates],
+    folds: Sequence[Fold],
+    training: RankerTraining,
+    elsewhere: Sequence[Candidates] = (),
 ) -> Iterator[list[Mapping[str, float]]]:
-    """Each question's scores by trees trained on the other folds; complete after the last fold."""
+    """Each question's scores by trees trained on the other folds; complete after the last fold.
+
+    The trees also learn from the candidates of other indexes, ``elsewhere``.
+    """
     found: list[Mapping[str, float]] = [{} for _ in candidates]
     for fold in folds:
-        booster = train([candidates[n] for n in fold.train], training)
+        booster = train([*(candidates[n] for n in fold.train), *elsewhere], training)
         for n in fold.test:
             found[n] = scored(booster, candidates[n])
         yield found
@@ -198,6 +204,7 @@ def ranker_card(
     figures: Sequence[RankingMeans],
     *,
     n_questions: int,
+    n_elsewhere: int,
     n_folds: int,
     command: str,
     sources: Sequence[Sequence[str]],
@@ -211,6 +218,7 @@ def ranker_card(
     also = (
         f" The index needs that ranking: `ragqa index build … --also {training.further}`." if training.further else ""
     )
+    elsewhere = f" and {n_elsewhere:,} about passages of other indexes" if n_elsewhere else ""
     heads = [cell for measure in figures[0].measures for cell in (measure, "p")]
     return ModelCard(
         title=f"{name}: learning to rank the best fused passages",
@@ -223,7 +231,7 @@ def ranker_card(
         figures_note=f"{n_questions:,} questions, each ranked by trees that learnt from none of its gold passages "
         f"({n_folds} folds by gold passage, equal texts counted as one); p by a paired permutation test against "
         '"fused". The weight is the share of the score that learning to rank has, the rest is the fused one\'s. The '
-        "trees in this folder have learnt from all questions.",
+        f"trees in this folder have learnt from all questions{elsewhere}.",
         data=f"Settings: {settings_of(training)}. One thread, so that the same data give the same trees.",
         sources=sources,
         further=f"What the trees use most, by gain: {best}.",
