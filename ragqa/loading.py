@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError
-from ragqa.index.manifest import FURTHER
+from ragqa.index.manifest import FURTHER, Manifest
 from ragqa.infra.http import is_api_name
 from ragqa.models import resolve_model
 from ragqa.models.inference.precision import untimed, wait_passively
@@ -24,14 +24,14 @@ from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Rer
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
-from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
+from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker, rankings_read
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.ranking import needs_no_files
 from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
+from ragqa.settings.config import NO_ENCODER, RANKED, IndexingConfig, Precision, RerankingConfig, ScoringConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import ModelInfo
 
@@ -239,11 +239,28 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     return CrossEncoderReranker(name, precision)
 
 
-def with_reranker(models: Models, reranking: RerankingConfig, load: Callable[[str], Reranker] | None = None) -> Models:
+def fitting_reranking(reranking: RerankingConfig, manifest: Manifest) -> RerankingConfig:
+    """The settings for this index; the default, `RANKED`, is left out unless it is in English with all that it reads.
+
+    Trained on English, it lowered MAP@10 on a Slovenian corpus from .993 to .978.
+    """
+    if reranking != RANKED:
+        return reranking
+    fits = manifest.analyser.language == "english" and {*rankings_read(RANKED.model)} <= {*manifest.retrievers}
+    return RANKED if fits else RerankingConfig()
+
+
+def with_reranker(
+    models: Models,
+    reranking: RerankingConfig,
+    manifest: Manifest,
+    load: Callable[[str], Reranker] | None = None,
+) -> Models:
     """The same models with the reranker that these settings name, loaded in seconds (by ``load``), or with none.
 
     The selector is not loaded twice. With no reranker, nothing is imported or loaded. Raises as `load_reranker`.
     """
+    reranking = fitting_reranking(reranking, manifest)
     if reranking.model == SELECTOR and isinstance(models.selector, CrossEncoderReranker):
         return replace(models, reranker=models.selector)
     return replace(models, reranker=(load or load_reranker)(reranking.model) if reranking.model else None)

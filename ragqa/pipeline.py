@@ -29,7 +29,7 @@ from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, api_key, has_llm, prompt_folder
+from ragqa.settings.config import RANKED, Config, RerankingConfig, api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 from ragqa.types.events.generation import BestSoFar
@@ -66,9 +66,9 @@ class Pipeline:
         If `generator` is None, `Selected` is the last event and nothing is stored.
         """
         question = clean_question(question)
-        dated, undated = self._as_asked(question)
+        dated, undated = self._of_statements()._as_asked(question) if question.given else self._as_asked(question)
         generator = dated._generator_of(question)
-        recorder = Recorder(question, dated.config, asdict(self.index.manifest), self.infos, self.records)
+        recorder = Recorder(question, dated.config, asdict(self.index.manifest), dated.infos, self.records)
         with recorder.storing_failures():
             for event in dated._stages(undated, generator):
                 recorder.observe(event)
@@ -86,6 +86,13 @@ class Pipeline:
         like an answer. Raises QuestionError and ScoringError as `run` does.
         """
         return self.run(Question(question, given=text or " "))
+
+    def _of_statements(self) -> Pipeline:
+        """The pipeline for a text to check; the default reranker has learnt from questions and is left out."""
+        if self.config.reranking != RANKED:
+            return self
+        config = replace(self.config, reranking=RerankingConfig())
+        return replace(self, config=config, models=replace(self.models, reranker=None))
 
     def _as_asked(self, question: Question) -> tuple[Pipeline, Question]:
         """The pipeline for the day that the question names, and the question without it, if passages have dates.
@@ -242,7 +249,7 @@ def assemble(
     named = {name: weight for name, weight in fusion.weights.items() if name not in names}
     of_index = retrievers_for(index, models.encoder, config.retrieval, models.further)
     return Pipeline(
-        config=replace(config, fusion=fusion),
+        config=replace(config, fusion=fusion, reranking=config.reranking if models.reranker else RerankingConfig()),
         index=index,
         retrievers=(*of_index, *added_retrievers(index, named), *own),
         generator=_generator(config, models, scorer),
@@ -269,8 +276,10 @@ def load_pipeline(
     """
     config, paths = config or Config.from_env(), paths or Paths.from_env()
     index = open_index(config.index, paths.indexes)
-    models = with_reranker(load_models(index.manifest.encoder, config.scoring, paths), config.reranking)
-    further = load_further([ranking.option for ranking in index.manifest.rankings], paths)
+    manifest = index.manifest
+    loaded = load_models(manifest.encoder, config.scoring, paths)
+    models = with_reranker(loaded, config.reranking, manifest)
+    further = load_further([ranking.option for ranking in manifest.rankings], paths)
     records = RecordStore(paths.records) if recording else None
     return assemble(config, index, replace(models, further=further), records, retrievers)
 

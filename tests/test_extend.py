@@ -267,8 +267,8 @@ def test_only_what_is_allowed_can_be_loaded_on_the_page(monkeypatch):
     monkeypatch.setenv("RAGQA_PAGE_MODELS", "some/reranker, ./mine")
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     offered = at.selectbox(key="set_reranker").options
-    own = ["ranker-adgm", "ranker-adgm-large", "answers-minilm-l12"]
-    assert offered[:6] == ["off", *own, "some/reranker", "./mine"]
+    own = ["ranker-regulation", "ranker-adgm", "ranker-adgm-large", "answers-minilm-l12"]
+    assert offered[:7] == ["off", *own, "some/reranker", "./mine"]
     forged = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     forged.session_state["set_reranker"] = "stranger/model"
     forged.run()

@@ -28,7 +28,7 @@ from ragqa.library.register import Obligation, register
 from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Register, load, renewed
 from ragqa.records.memo_files import write_memo
-from ragqa.settings.config import Config
+from ragqa.settings.config import Config, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
 
@@ -103,7 +103,8 @@ def _run(
     if verifier not in {"model", "llm"}:
         raise ConfigError(f"--verifier: expected model or llm, found {verifier!r}; name one of them")
     config = Config.from_env()
-    config = replace(config, index=policies, generation=replace(config.generation, generator="none"))
+    generation = replace(config.generation, generator="none")
+    config = replace(config, index=policies, reranking=RerankingConfig(), generation=generation)
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(config, paths, recording=False)
     against = Policies(pipeline.index.passages, pipeline.search)

@@ -24,7 +24,7 @@ from ragqa.plugins.protocols import Retriever
 from ragqa.records.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.ranking import fitting_fusion
-from ragqa.settings.config import Config, FusionConfig, IndexingConfig, prompt_folder
+from ragqa.settings.config import RANKED, Config, FusionConfig, IndexingConfig, RerankingConfig, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.settings.presets import with_preset
@@ -53,9 +53,11 @@ def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Conf
     config = Config.from_env()
     if settings.get("preset"):
         config = replace(with_preset(config, find_preset(settings["preset"], paths.presets)), index=config.index)
+    if not reranks and config.reranking == RANKED:
+        config = replace(config, reranking=RerankingConfig())
     if config.reranking.model and not reranks:
-        name = settings.get("preset") or "the environment"
-        raise ConfigError(f"{name!r} reranks, and this benchmark measures rankings before that; choose another")
+        msg = f"{settings['preset']!r} reranks, and this benchmark measures rankings before that; choose another"
+        raise ConfigError(msg)
     generator = settings.get("generator") if reranks else "none"
     if generator:
         config = replace(config, generation=replace(config.generation, generator=generator))

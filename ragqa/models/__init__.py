@@ -31,7 +31,7 @@ __all__ = [
 EMBEDDED = (
     *("nli-minilm-l6", "verifier-minilm-l6", "policies-minilm-l6", "answers-minilm-l12"),
     *("obligations-tfidf", "strength"),
-    *("ranker-adgm", "ranker-adgm-large"),
+    *("ranker-regulation", "ranker-adgm", "ranker-adgm-large"),
 )
 ADAPTERS = ("encoder-adgm",)  # of encoders
 ADAPTED = ("verifier-mpnet",)  # adapters whose base models are fetched

@@ -162,7 +162,8 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("none", "none", "No vectors: lexical retrieval only."),
     ),
     RERANKERS: (
-        Part("ranker-adgm", "ranker-adgm", "Learning to rank, trained on questions about regulation; fast, bundled."),
+        Part("ranker-regulation", "ranker-regulation", "Learning to rank, trained on many rulebooks; fast, bundled."),
+        Part("ranker-adgm", "ranker-adgm", "The same, trained on questions about one rulebook alone."),
         Part("ranker-adgm-large", "ranker-adgm-large", "The same for indexes with the ranking of encoder-adgm."),
         Part("answers-minilm-l12", "answers-minilm-l12", "A cross-encoder for questions in English; slow, bundled."),
         Part("FOLDER", "a folder or hub name", "A cross-encoder, or a reranker trained by `ragqa train`."),

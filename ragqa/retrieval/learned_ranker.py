@@ -107,7 +107,8 @@ class LearnedRanker(Reranker):
 
     def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
         """A score for each of the best ``depth`` hits, in order. Raises ModelError if a ranking is missing."""
-        lacking = [name for name in self._read if hits and name not in {part.retriever for part in hits[0].parts}]
+        found = {part.retriever for hit in hits for part in hit.parts}  # a rule asked for by number may have none
+        lacking = [name for name in self._read if hits and name not in found]
         if lacking:
             how = f" (`--also {self._further}`)" if self._further in lacking else ""
             raise ModelError(

@@ -100,8 +100,9 @@ class RerankingConfig(Checked):
     model: str = setting(
         "",
         "reranker",
-        help="Model that reorders the best passages. ranker-adgm is fast and was trained on questions about "
-        "regulation; answers-minilm-l12 reads each passage with the question, a second for 40 passages. "
+        help="Model that reorders the best passages. ranker-regulation, the default, is fast and was trained on "
+        "questions about rules; it is left out where the corpus has no vectors or is not in English. "
+        "answers-minilm-l12 reads each passage with the question, a second for 40 passages. "
         "RAGQA_PAGE_MODELS or a preset can add cross-encoders and rerankers behind an API.",
         group=registry.RERANKERS,
         key="reranker",
@@ -134,6 +135,9 @@ class RerankingConfig(Checked):
         under="reranker",
         when=bool,
     )
+
+
+RANKED: Final = RerankingConfig("ranker-regulation", depth=50, weight=1.0)  # the default of `Config.from_env`
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +330,7 @@ class Config:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Config:
-        """The defaults, overridden by the environment.
+        """The defaults, overridden by the environment, with learning to rank (`RANKED`).
 
         ``RAGQA_INDEX`` names the corpus opened first. ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` name the language model,
         which is used if a key or a server is given (`has_llm`); ``RAGQA_LOCAL_MODEL``, a model on this machine, takes
@@ -339,7 +343,8 @@ class Config:
             base_url=env.get("OPENAI_BASE_URL", ""),
             local_model=env.get("RAGQA_LOCAL_MODEL", ""),
         )
-        return cls(env.get("RAGQA_INDEX") or "rulebook", generation=generation, scoring=scoring_from_env(env))
+        index, scoring = env.get("RAGQA_INDEX") or "rulebook", scoring_from_env(env)
+        return cls(index, reranking=RANKED, generation=generation, scoring=scoring)
 
 
 SETTINGS: Final[tuple[SettingSpec, ...]] = tuple(
@@ -361,8 +366,13 @@ def values_by_key(config: Config) -> dict[str, Any]:
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """The settings with these values, by key, in place of their own. Raises ConfigError for an invalid value."""
+    """The settings with these values, by key, in place of their own. Raises ConfigError for an invalid value.
+
+    A reranker in place of the default one has its own default depth and weight where none are given.
+    """
     by_part: dict[str, dict[str, Any]] = {}
+    if config.reranking == RANKED and values.get("reranker", RANKED.model) != RANKED.model:
+        config = replace(config, reranking=RerankingConfig())
     for one in SETTINGS:
         if one.key in values:
             by_part.setdefault(one.part, {})[one.field] = type(one.default)(values[one.key])

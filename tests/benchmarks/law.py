@@ -1,10 +1,10 @@
-"""Four hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
+"""Six hundred questions on published law: how many are answered in full, in part, or refused, by an index of these.
 
-About 150 of them nothing there answers; the parts whose names end in `sealed` are for reported figures. The parts
-`third`, `fourth`, `rulebook-third`, `rulebook-fourth` and `examiners` are of passages drawn at random: choose nothing
-by them. Build the index first, of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in one folder,
-without vectors (`third`, `fourth`: with them), for the parts whose names begin with `rulebook` one of
-RAGQA_DATA/documents/rulebook-html, for `examiners` one of us-supervision-pdf there, then::
+About 220 of them nothing there answers; the parts whose names end in `sealed` are for reported figures. The parts
+`third`, `fourth`, `fifth`, those of a rulebook with such names, `examiners` and `controls` are of passages drawn at
+random: choose nothing by them. Build the index first, of the documents of RAGQA_DATA/documents/eurlex and sbp-pdf in
+one folder, without vectors (from `third` on: with them), for the parts whose names begin with `rulebook` one of
+RAGQA_DATA/documents/rulebook-html, for `examiners` one of us-supervision-pdf, for `controls` one of nist-xlsx, then::
 
     python -m tests.benchmarks.law law --part open --preset cross-encoder
 """

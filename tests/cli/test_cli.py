@@ -200,8 +200,10 @@ def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
     assert record.candidates[0].passage_id == "1:2.1"
     out = call(*question, *options, "--generator", "none")[1]
     assert "reranker" in out.split("decision")[0]
-    assert "reranker" not in call(*question, "--generator", "none")[1]
+    assert "reranker" not in call(*question, "--reranker", "", "--generator", "none")[1]
     assert len(asked) == 2
+    record = AnswerRecord.from_json(call(*question, "--json")[1])
+    assert asked[2:] == [record.reranking.model] == ["ranker-regulation"]
     assert "rerank weight must be in [0, 1]" in str(call(*question, "--rerank-weight", "3")[3])
 
 

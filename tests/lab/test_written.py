@@ -8,7 +8,16 @@ import pytest
 
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.lab import written
-from ragqa.lab.written import JUDGED, WRITTEN, digest_of, judged_questions, written_gaps, written_passages
+from ragqa.lab.written import (
+    JUDGED,
+    WRITTEN,
+    digest_of,
+    judged_questions,
+    written_gaps,
+    written_gold,
+    written_passages,
+)
+from tests.support.fakes import passage
 
 TEXT = "Fees are due in May. They are paid to the Registrar."
 CLAIM = {"text": "Fees fall due in spring.", "label": "supported", "kind": "weaker", "from": [0]}
@@ -45,6 +54,14 @@ def test_a_passage_is_read_where_it_lies_and_left_out_where_it_is_absent_or_read
     assert article.claimed.questions[0].sentences == (0,)
 
 
+def test_questions_are_asked_of_an_index_by_the_text_of_its_passages(data):
+    same = [passage("a:1", "Fees are due in May.\nThey are paid to the Registrar."), passage("a:2", TEXT)]
+    found = written_gold(data, [*same, passage("a:3", "Fees are due in June.")])
+    assert {one.question.text for one in found} == {"when fees due"}
+    assert {one.gold for one in found} == {frozenset({"a:1", "a:2"})}
+    assert written_gold(data, [passage("a:3", "Fees are due in June.")]) == []
+
+
 def test_documents_of_the_fold_held_out_are_left_out(data):
     assert [one.claimed.id for one in written_passages(data, fold=0)] == ["hotpot:7", "adgm:1:1.1"]
 
@@ -79,8 +96,8 @@ def test_shipped_judgements_hold_no_text_of_others():
     assert len({row["question"] for row in rows}) == len(rows) > 200
     for row in rows:
         assert row.keys() == {"question", "is_test", "sentences"}
-        for passage, number, sha256, answers in row["sentences"]:
-            assert ":" in passage
+        for place, number, sha256, answers in row["sentences"]:
+            assert ":" in place
             assert number >= 0
             assert len(sha256) == 16
             assert answers in {0, 1, 2}

@@ -224,7 +224,7 @@ def test_a_preset_file_holds_reranking_only_where_there_is_any(tmp_path):
         file.write_text(json.dumps(written | {"reranking": change}))
         with pytest.raises(ConfigError, match=message):
             read_preset(file)
-    assert "reranking" not in json.loads(preset_text(PRESETS[0], {}))
+    assert "reranking" not in json.loads(preset_text(PRESETS[1], {}))
 
 
 @pytest.fixture

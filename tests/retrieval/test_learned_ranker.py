@@ -9,7 +9,7 @@ import pytest
 
 from ragqa.english.words import Analyser
 from ragqa.errors import CorpusError, ModelError
-from ragqa.fusion import fuse, rerank
+from ragqa.fusion import fuse, led_by, rerank
 from ragqa.lab.training.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
 from ragqa.models import write_manifest
 from ragqa.retrieval.citations import Links
@@ -231,6 +231,13 @@ def test_a_missing_ranking_is_named(ranker):
     lexical = fused_of(bm25={"1:1": 8.0, "1:2": 4.0})
     with pytest.raises(ModelError, match="has no context and no dense. Build the index with it"):
         LearnedRanker(str(ranker)).score_hits("records", lexical.hits, 5, Corpus())
+
+
+def test_a_rule_put_first_by_its_number_is_ranked_with_the_others(ranker):
+    rankings = {name: {"1:1": 8.0, "1:2": 4.0} for name in ("bm25", "context", "dense")}
+    hits = led_by(fused_of(**rankings), [PASSAGES["2:1"]]).hits
+    assert not hits[0].parts
+    assert len(LearnedRanker(str(ranker)).score_hits("records", hits, 5, Corpus())) == 3
 
 
 def test_a_ranker_that_reads_a_further_ranking_names_it_where_it_is_missing(tmp_path):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ragqa.cli.tables import passage_table
+from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.errors import ConfigError, ModelError
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
@@ -24,7 +25,7 @@ from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record, reselect, unread
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.reranker import read_again
-from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
+from ragqa.settings.config import RANKED, Config, FilteringConfig, FusionConfig, RerankingConfig, with_values
 from ragqa.settings.presets import PRESETS
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Fused, Reranked, Retrieved, Selected
@@ -192,7 +193,7 @@ def test_off_by_default_nothing_of_it_is_imported():
         "import sys\n"
         "from ragqa.settings.config import Config\n"
         "from ragqa.pipeline import Models, with_reranker\n"
-        "models = with_reranker(Models(None, None, None, None), Config().reranking)\n"
+        "models = with_reranker(Models(None, None, None, None), Config().reranking, None)\n"
         "assert models.reranker is None\n"
         "assert not {'torch', 'transformers', 'sentence_transformers', 'openvino'} & set(sys.modules)\n"
     )
@@ -201,6 +202,7 @@ def test_off_by_default_nothing_of_it_is_imported():
 
 # The pipeline, records and the page -----------------------------------------------------------------------------------
 
+INDEX = SimpleNamespace(retrievers=("bm25", "context", "dense"), analyser=Analyser())
 LAST = PASSAGES[2]
 ON = Config(
     reranking=RerankingConfig("some/reranker", depth=3, weight=0.8), filtering=FilteringConfig(0.5, 1.0, 10)
@@ -231,14 +233,39 @@ def test_it_stands_between_fusion_and_filtering():
 def test_models_name_the_reranker_only_where_there_is_one():
     models = piped().models
     assert models.infos["reranker"] == ModelInfo("fake-reranker", "3" * 64)
-    assert "reranker" not in with_reranker(models, RerankingConfig()).infos
+    assert "reranker" not in with_reranker(models, RerankingConfig(), INDEX).infos
+
+
+def test_the_default_is_left_out_without_a_ranking_that_it_reads_and_in_another_language():
+    models, fake = piped().models, FakeReranker({})
+    lexical = SimpleNamespace(retrievers=("bm25", "context"), analyser=Analyser())
+    assert with_reranker(models, RANKED, INDEX, lambda _: fake).reranker is fake
+    assert with_reranker(models, RANKED, lexical, lambda _: fake).reranker is None
+    slovenian = SimpleNamespace(retrievers=INDEX.retrievers, analyser=ANALYSERS["characters"])
+    assert with_reranker(models, RANKED, slovenian, lambda _: fake).reranker is None
+    assert with_reranker(models, replace(RANKED, weight=0.5), lexical, lambda _: fake).reranker is fake
+
+
+def test_the_default_ranks_questions_and_not_a_text_to_check():
+    assert Config.from_env({}).reranking == RANKED
+    pipeline = piped(config=replace(ON, reranking=RANKED))
+    assert any(isinstance(event, Reranked) for event in pipeline.run(Question("Who must act?")))
+    assert not any(isinstance(event, Reranked) for event in pipeline.check("A firm must act at once."))
+    chosen = piped(config=ON)
+    assert any(isinstance(event, Reranked) for event in chosen.check("A firm must act at once."))
+
+
+def test_another_reranker_begins_with_the_default_depth_and_weight():
+    config = Config.from_env({})
+    assert with_values(config, {"reranker": "some/reranker"}).reranking == RerankingConfig("some/reranker")
+    assert with_values(config, {"rerank_weight": 0.5}).reranking == replace(RANKED, weight=0.5)
 
 
 @pytest.mark.model
 def test_the_selector_reranks_without_being_loaded_again():
     models = replace(piped().models, selector=load_selector())
     preset = next(one for one in PRESETS if one.name == "cross-encoder")
-    assert with_reranker(models, preset.reranking).reranker is models.selector
+    assert with_reranker(models, preset.reranking, INDEX).reranker is models.selector
     asked, answering = "How long must records be kept?", passage("a:1", "A firm retains each record for six years.")
     first, last = ranking("fused", {"b": 0.9, "c": 0.1}).hits
     fused = Ranking("fused", (first, ScoredPassage(answering, 0.7), last))

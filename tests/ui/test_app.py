@@ -147,7 +147,12 @@ def test_a_reranker_is_chosen_in_the_panel_and_its_ranks_are_shown(app, monkeypa
     reranker = FakeReranker({PASSAGES[2].text: 9.0})
     pipeline = make_pipeline()
     at = app(models=replace(pipeline.models, reranker=reranker))
+    assert at.selectbox(key="set_reranker").value == "ranker-regulation"
+    assert at.slider(key="set_rerank_weight").value == 1.0
+    at.selectbox(key="set_reranker").set_value("").run()
     assert "set_rerank_depth" not in [slider.key for slider in at.slider]
+    at.selectbox(key="set_reranker").set_value("ranker-regulation").run()
+    assert at.slider(key="set_rerank_weight").value == 1.0
     at.selectbox(key="set_reranker").set_value("some/model").run()
     at.slider(key="set_rerank_depth").set_value(20).run()
     assert at.slider(key="set_rerank_weight").value == 0.3

@@ -127,7 +127,7 @@ def test_presets_are_offered_where_several_corpora_are_asked():
 def test_presets_that_cannot_run_here_are_not_offered_and_the_others_have_plain_names(app):
     at = app.run()
     offered = at.selectbox(key="preset").options
-    assert [one for one in offered if "Standard (RIRAG .70/.20)" in one]
+    assert [one for one in offered if "Standard (learning to rank)" in one]
     assert not [one for one in offered if "SPLADE" in one or "AUEB final" in one]
 
 

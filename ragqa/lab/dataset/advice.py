@@ -1,7 +1,7 @@
 """`ragqa index advise`: recommends a preset for a corpus without real questions, by questions made from it.
 
 Questions are made by rules from a bounded part of the index. Every preset that ranks differently is compared with the
-untrained default on them. The preset with the highest mean wins, provided that its interval does not reach more than
+default on them. The preset with the highest mean wins, provided that its interval does not reach more than
 `MOST_LOST` below the default. The default wins if no preset gains, or if too few questions can be made.
 """
 
@@ -44,10 +44,9 @@ from ragqa.types import Question
 
 MOST_READ: Final = 8_000  # passages, drawn at random; reading them takes a few seconds
 FEWEST: Final = 30  # questions; with fewer, an interval says nothing
-MOST_LOST: Final = 0.005  # the largest accepted loss in the measure against the untrained default
+MOST_LOST: Final = 0.005  # the largest accepted loss in the measure against the default
 MEASURE: Final = "AP@10"
 ASKED: Final = "questions.json"
-DEFAULT: Final = PRESETS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,7 @@ class Context:
     retrieval: Any
     index: str
     n: int  # questions
+    default: str  # preset
     presets: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -115,12 +115,20 @@ def _obliqa(one: GoldQuestion, index: Index) -> dict[str, Any]:
     return obliqa(row, [index.passages[index.position_of[name]] for name in gold])
 
 
+def default_of(index: Index) -> Preset:
+    """The default of this index: learning to rank where it fits, else fusion only."""
+    default, fusion_only = PRESETS[:2]
+    fits = loading.fitting_reranking(default.reranking, index.manifest) == default.reranking
+    return default if fits else fusion_only
+
+
 def candidates(index: Index, own: Sequence[Preset]) -> tuple[list[Preset], list[str]]:
     """The presets that rank this index differently from the default, without repeats; and why others are left out.
 
     Presets with a reranker on a server are left out, because it would be sent the passages.
     """
-    seen = [(DEFAULT.retrieval, DEFAULT.fusion, DEFAULT.reranking)]
+    default = default_of(index)
+    seen = [(default.retrieval, default.fusion, default.reranking)]
     found, left_out = [], []
     for preset in (*PRESETS, *own):
         way = (preset.retrieval, preset.fusion, preset.reranking)
@@ -147,17 +155,17 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     classifier = loading.load_obligations(Config.from_env().scoring)
     made = made_questions(index, classifier, settings["questions"], settings["seed"])
     if len(made) < FEWEST:
-        return Task((), {}, Context(None, index.name, len(made)), solves=False)
+        return Task((), {}, Context(None, index.name, len(made), default_of(index).name), solves=False)
     file = Path(settings["folder"]) / ASKED
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, [json.dumps([_obliqa(one, index) for one in made], indent=1, ensure_ascii=False) + "\n"])
     yield "Loading the presets"
     presets, left_out = candidates(index, presets_in(paths.presets)[0])
-    plain = {"questions": str(file), "index": index.name, "preset": [one.name for one in presets], "baseline": FUSED}
+    default, names = default_of(index).name, tuple(one.name for one in presets)
+    plain = {"questions": str(file), "index": index.name, "preset": [default, *names], "baseline": FUSED}
     rerank = {"reranker": "", "rerank_depth": RerankingConfig().depth, "rerank_weight": None}
     task = yield from RETRIEVAL.load({**plain, **rerank, "fan_out": False, "docids": None}, paths)
-    names = tuple(one.name for one in presets)
-    return replace(task, context=Context(task.context, index.name, len(made), names, tuple(left_out)))
+    return replace(task, context=Context(task.context, index.name, len(made), default, names, tuple(left_out)))
 
 
 def _as_retrieval(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -175,33 +183,33 @@ def figures(task: Task, rows: Sequence[Shown]) -> tuple[Figure, ...]:
 
 
 def measured(task: Task, done: Sequence[Outcome]) -> list[PresetResult]:
-    """The untrained default, then every preset by descending mean."""
-    results = {one.name: one for one in results_of(task.context.retrieval, done)}
-    base = results[FUSED]
+    """The default, then every other preset by descending mean."""
+    results, default = {one.name: one for one in results_of(task.context.retrieval, done)}, task.context.default
+    base = results[default]
     found = [
         PresetResult(
             name, one.means[MEASURE], one.means["R@10"], paired_test(one.values[MEASURE], base.values[MEASURE])
         )
-        for name in (FUSED, *task.context.presets)
+        for name in (default, *task.context.presets)
         for one in (results[name],)
     ]
-    return sorted(found, key=lambda one: (one.name != FUSED, -one.average_precision))
+    return sorted(found, key=lambda one: (one.name != default, -one.average_precision))
 
 
 def taken(found: Sequence[PresetResult]) -> str:
     """The name of the preset to take: the default if none is safe and better. ``found`` begins with the default."""
     safe = [one for one in found[1:] if one.is_safe and one.test.mean_difference > 0]
-    return safe[0].name if safe else DEFAULT.name
+    return safe[0].name if safe else found[0].name
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     """Every preset compared with the default, and which one to take."""
     context, done = task.context, [one for one in outcomes if one.scores is not None]
-    data: dict[str, Any] = {"index": context.index, "n_questions": context.n, "take": DEFAULT.name, "presets": []}
+    data: dict[str, Any] = {"index": context.index, "n_questions": context.n, "take": context.default, "presets": []}
     if len(done) < FEWEST:
         note = (
-            f"Take {DEFAULT.name!r}, the default: {context.n:,} questions could be made by rule and at least {FEWEST} "
-            "are needed. They are made of sentences that oblige, permit or define, in English."
+            f"Take {context.default!r}, the default: {context.n:,} questions could be made by rule and at least "
+            f"{FEWEST} are needed. They are made of sentences that oblige, permit or define, in English."
         )
         return Report(figures(task, ()), notes=(note,), data=data)
     found = measured(task, done)
@@ -211,7 +219,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 
 def _words(name: str, found: Sequence[PresetResult]) -> str:
-    if name == DEFAULT.name:
+    if name == found[0].name:
         return f"Take {name!r}, the default: no preset is better without the risk of losing {MOST_LOST}."
     one = next(one for one in found if one.name == name)
     test = f"{one.test.mean_difference:+.3f} [{one.test.low:+.3f}, {one.test.high:+.3f}]"
@@ -222,11 +230,11 @@ def _table(context: Context, found: Sequence[PresetResult], n: int) -> Compariso
     lines = []
     for one in found:
         cells = [f"{one.average_precision:.3f}", f"{one.recall:.3f}"]
-        if one.name != FUSED:
+        if one.name != context.default:
             test = one.test
             cells += [f"{test.mean_difference:+.3f} [{test.low:+.3f}, {test.high:+.3f}]", f"{test.p_value:.4f}"]
             cells += ["yes" if one.is_safe else "no"]
-        lines.append(Line("the default" if one.name == FUSED else one.name, tuple(cells), "this run"))
+        lines.append(Line("the default" if one.name == context.default else one.name, tuple(cells), "this run"))
     return Comparison(
         ("MAP@10", "R@10", "Δ MAP@10 [95 %]", "p", "safe"),
         tuple(lines),
@@ -242,7 +250,7 @@ ADVISE: Final = Benchmark.of(
     name="advice",
     title="Which preset",
     description="Says which preset to take for an index nobody has asked about yet: makes questions of it by rule, "
-    "measures every preset on them, and takes the best that is surely not worse than the untrained default.",
+    "measures every preset on them, and takes the best that is surely not worse than the default.",
     options=(
         replace(INDEX, positional=True),
         Option("questions", "Largest number of questions made.", "int", 200, least=FEWEST, most=10_000),

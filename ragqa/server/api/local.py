@@ -36,8 +36,10 @@ class LocalBackend:
     def pipeline(self, config: Config) -> Pipeline:
         """A pipeline with models that are loaded once."""
         index = self.index(config.index)
-        models = with_reranker(_models(index.manifest.encoder, config.scoring), config.reranking)
-        further = load_further([ranking.option for ranking in index.manifest.rankings], Paths.from_env())
+        manifest = index.manifest
+        models = _models(manifest.encoder, config.scoring)
+        models = with_reranker(models, config.reranking, manifest)
+        further = load_further([ranking.option for ranking in manifest.rankings], Paths.from_env())
         return assemble(config, index, replace(models, further=further), self.records())
 
     def records(self) -> RecordStore:

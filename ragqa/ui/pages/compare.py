@@ -116,7 +116,8 @@ def _side(side: str, names: list[str], paths: Paths) -> Config:
     presets = {one.name: one for one in (*PRESETS, *own) if not lacking_rankings(one.fusion, rankings, encoder)}
     way = kept_choice(f"{letter}: ranking and filter", [NOW, *presets], NOW, f"compare_preset_{side}", preset_label)
     config = current_settings(index, defaults, rankings, encoder)
-    config = config if way == NOW else with_preset(config, presets[way], rankings, encoder)
+    if way != NOW:
+        config = resources.fitted(with_preset(config, presets[way], rankings, encoder), paths)
     return _written(side, config, defaults)
 
 

@@ -21,7 +21,17 @@ from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.ranking import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config, FusionConfig, GenerationConfig, has_llm, page_models, settings_at, with_values
+from ragqa.settings.config import (
+    RANKED,
+    Config,
+    FusionConfig,
+    GenerationConfig,
+    RerankingConfig,
+    has_llm,
+    page_models,
+    settings_at,
+    with_values,
+)
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.settings.presets import PRESETS, Preset
@@ -49,7 +59,7 @@ _SETTINGS = {one.key: one for one in ON_PAGE}
 _STORE = "settings"  # plain keys: those of widgets vanish when the page changes
 _PLAIN = {
     PRESETS[0].name: "Standard",
-    "learning to rank": "Trained ranking",
+    "RIRAG .70/.20": "Fusion only",
     "AUEB .90/.10": "Strict",
     "no filter, k = 10": "Broad",
 }
@@ -94,7 +104,7 @@ def settings_panel(
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values(), rankings, index)
         _answer_widgets(values, defaults.generation)
-        config = config_of(values, index, defaults, preset.retrieval, rankings)
+        config = resources.fitted(config_of(values, index, defaults, preset.retrieval, rankings), Paths.from_env())
         st.session_state[_STORE] = values
         with top:
             st.fragment(partial(_changes, preset, config, rankings, encoder), key=CHANGES)()
@@ -121,7 +131,9 @@ def current_settings(index: str, defaults: Config, rankings: Sequence[str], enco
     presets = {preset.name: preset for preset in (*PRESETS, *own)}
     preset = presets.get(st.session_state.get(_PRESET) or "", PRESETS[0])
     kept: dict[str, Any] = st.session_state.get(_STORE) or first_values(PRESETS[0], defaults)
-    return config_of(weight_values(preset, rankings, encoder) | kept, index, defaults, preset.retrieval, rankings)
+    values = weight_values(preset, rankings, encoder) | kept
+    config = config_of(values, index, defaults, preset.retrieval, rankings)
+    return resources.fitted(config, Paths.from_env())
 
 
 def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
@@ -159,7 +171,8 @@ def _chosen_preset(
 def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: str) -> None:
     """The differences from the preset, a button that resets them, and a form that saves them as a preset."""
     config = with_moved_filter(config)
-    changed = differences(with_preset(config, preset, rankings, encoder), config)
+    base = resources.fitted(with_preset(config, preset, rankings, encoder), Paths.from_env())
+    changed = differences(base, config)
     if changed:
         st.html(RENDER.changed(f"Changed since “{preset.name}”", changed))
     with st.container(horizontal=True):
@@ -222,8 +235,8 @@ def _needs(preset: Preset, rankings: Sequence[str], encoder: str) -> tuple[tuple
     """The missing rankings that the preset needs, and the name of a missing API key."""
     model = preset.reranking.model
     lacking = lacking_rankings(preset.fusion, rankings, encoder)
-    lacking += tuple(name for name in rankings_read(model) if name not in (*rankings, *lacking))
-    return lacking, missing_key(model)
+    read = () if preset.reranking == RANKED else rankings_read(model)  # which is left out where a ranking is missing
+    return (*lacking, *(name for name in read if name not in (*rankings, *lacking))), missing_key(model)
 
 
 def _adding(names: Sequence[str], index: str) -> str:
@@ -259,7 +272,7 @@ def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
 
 def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankings: Sequence[str], index: str) -> None:
     st.html(_group("Reranker"))
-    offered = _rerankers(presets)
+    offered, before = _rerankers(presets), values["reranker"]
     chosen = st.session_state.setdefault("set_reranker", values["reranker"])
     if chosen not in offered:
         st.session_state["set_reranker"] = ""
@@ -271,8 +284,14 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
         format_func=lambda name: name or "off",
         help=_SETTINGS["reranker"].help,
     )
+    if RANKED.model in {before, values["reranker"]} and before != values["reranker"]:  # each begins with its own values
+        own = RANKED if values["reranker"] == RANKED.model else RerankingConfig()
+        for key, value in (("rerank_depth", own.depth), ("rerank_weight", own.weight)):
+            values[key] = st.session_state[f"set_{key}"] = value
     missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
-    if missing:
+    if missing and values["reranker"] == RANKED.model:
+        st.caption(f"Left out: this corpus lacks the ranking {', '.join(missing)}, which it reads.")
+    elif missing:
         words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
         st.warning(plain_markdown(f"{words} To add it: {_adding(missing, index)}"))
     if is_api_name(values["reranker"]):

@@ -31,7 +31,7 @@ from ragqa.records.view import from_record
 from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
-from ragqa.settings.config import NO_ENCODER, Config, FusionConfig, ScoringConfig
+from ragqa.settings.config import NO_ENCODER, Config, FusionConfig, RerankingConfig, ScoringConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import Preset
@@ -184,6 +184,22 @@ def _rankings_of(name: str, indexes: Path, stamp: int) -> tuple[tuple[str, ...],
     return rankings_for(manifest.retrievers), manifest.encoder
 
 
+def fitted(config: Config, paths: Paths) -> Config:
+    """The settings, without the default reranker where the index does not fit it."""
+    known = config.index if access.gate().may(Act.READ, config.index) else ""
+    reranking = _fitted(config.reranking, known, paths.indexes, _stamp(known, paths.indexes))
+    return replace(config, reranking=reranking)
+
+
+@shared(most=64)
+def _fitted(reranking: RerankingConfig, name: str, indexes: Path, stamp: int) -> RerankingConfig:
+    del stamp
+    try:
+        return loading.fitting_reranking(reranking, index_info(name, indexes))
+    except RagqaError:
+        return reranking
+
+
 def open_corpus(name: str, paths: Paths) -> Index:
     """The opened index, opened again only when it was rebuilt. Raises AccessError, IndexingError."""
     access.gate().demand(Act.READ, name)
@@ -327,8 +343,10 @@ def pipeline(config: Config, paths: Paths, act: Act = Act.QUESTION) -> Pipeline:
 def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) -> Pipeline:
     index = _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
     scoring = config.scoring
-    models = loading.with_reranker(_models_of(index.manifest.encoder, scoring, paths), config.reranking, _reranker)
-    further = _further(tuple(ranking.option for ranking in index.manifest.rankings), paths)
+    manifest = index.manifest
+    models = _models_of(manifest.encoder, scoring, paths)
+    models = loading.with_reranker(models, config.reranking, manifest, _reranker)
+    further = _further(tuple(ranking.option for ranking in manifest.rankings), paths)
     return assemble(config, index, replace(models, further=further), records)
 
 
