@@ -147,9 +147,9 @@ FORMER_NAMES = {"learned order": "learning to rank"}  # what 0.1.0 called a pres
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "learning to rank",
-        "The best 50 passages ranked by trees trained on questions about rules: R@10 / M@10 on ADGM out of fold "
-        "82.3 / 70.2 (81.3 / 67.8 without), where a rule and the rule it cites are needed 92.2 / 71.1 (87.8 / 65.2). "
-        "The filter is the RIRAG paper's. Fusion alone orders a corpus without vectors or not in English.",
+        "The best 50 passages are ranked by trees that have learnt from questions about rules; those of a relevance of "
+        "at least 0.70 are kept, up to a fall of 0.20, at most ten. A corpus without vectors or not in English is "
+        "ranked by fusion alone.",
         reranking=RANKED,
     ),
     Preset(

@@ -347,6 +347,9 @@ def test_the_page_shows_each_rank_before_and_after():
     assert "#3 · 0.00" in first  # in the list of each retriever and of fusion
     assert "9.000#1 · 1.00" in first
     assert "was" not in Tags(passage_table_html(select(FUSED, FilteringConfig()), 9)).text
+    unmoved = rerank(FUSED, {FUSED.hits[0].passage.passage_id: 9.0}, RerankingConfig("some/reranker", 1, 0.8))
+    assert unmoved.hits[0].reranking
+    assert "was" not in Tags(passage_table_html(select(unmoved, FilteringConfig()), 9)).text
 
 
 def test_hostile_names_and_texts_stay_text():

@@ -124,8 +124,8 @@ def _passages(drawn: _Drawn) -> None:
         st.html(notice_html(text, "mixed"))
     counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
-        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
-        "candidates; choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds."
+        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)}; choose "
+        "one for its text and the reason it was kept or dropped. The bar: what each ranking adds to the fused score."
     )
     found = limits(current)
     if found:
