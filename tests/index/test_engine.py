@@ -10,6 +10,7 @@ import pytest
 
 import ragqa.retrieval.milvus.client
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
+from ragqa.fusion import fuse
 from ragqa.index import build_events, delete_index, open_index, verify_index
 from ragqa.index.folders import JOURNAL
 from ragqa.index.manifest import PASSAGES, STARTED
@@ -18,10 +19,11 @@ from ragqa.library.collection import make_collection
 from ragqa.library.transfer import delete, deleted, erase
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
-from ragqa.retrieval import retrievers_for
+from ragqa.retrieval import rank, retrievers_for
+from ragqa.retrieval.learned_ranker import ranking_features
 from ragqa.retrieval.milvus.client import Milvus, check_address
 from ragqa.retrieval.milvus.corpus import MilvusPassages, row_of
-from ragqa.settings.config import IndexingConfig, RetrievalConfig
+from ragqa.settings.config import FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.types.streams import returned
 from tests.support.fakes import FakeEncoder, passage
 from tests.support.fuzzed import Inside
@@ -94,6 +96,10 @@ def assert_same(index, folder):
         assert index.neighbours(one) == folder.neighbours(one)
         assert index.position_of[one.passage_id] == folder.position_of[one.passage_id]
     assert index.bm25s.rarities(["report", "no"]) == folder.bm25s.rarities(["report", "no"])
+    for question in QUESTIONS:
+        hits = fuse(rank(retrievers_for(folder, FakeEncoder(), RetrievalConfig()), question, 7), FusionConfig()).hits
+        features = [ranking_features(question, hits, 7, one) for one in (index, folder)]
+        assert np.array_equal(*features)
     ours, theirs = (one.vectors.reconstruct_n(0, len(folder.passages)) for one in (index, folder))
     assert np.array_equal(ours, theirs)
 
