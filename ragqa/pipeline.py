@@ -29,7 +29,7 @@ from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import RANKED, Config, RerankingConfig, api_key, has_llm, prompt_folder
+from ragqa.settings.config import Config, RerankingConfig, api_key, for_statements, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 from ragqa.types.events.generation import BestSoFar
@@ -66,7 +66,8 @@ class Pipeline:
         If `generator` is None, `Selected` is the last event and nothing is stored.
         """
         question = clean_question(question)
-        dated, undated = self._of_statements()._as_asked(question) if question.given else self._as_asked(question)
+        this = self._for_statements() if question.given else self
+        dated, undated = this._as_asked(question)
         generator = dated._generator_of(question)
         recorder = Recorder(question, dated.config, asdict(self.index.manifest), dated.infos, self.records)
         with recorder.storing_failures():
@@ -87,12 +88,10 @@ class Pipeline:
         """
         return self.run(Question(question, given=text or " "))
 
-    def _of_statements(self) -> Pipeline:
-        """The pipeline for a text to check; the default reranker has learnt from questions and is left out."""
-        if self.config.reranking != RANKED:
-            return self
-        config = replace(self.config, reranking=RerankingConfig())
-        return replace(self, config=config, models=replace(self.models, reranker=None))
+    def _for_statements(self) -> Pipeline:
+        config = for_statements(self.config)
+        models = self.models if config.reranking.model else replace(self.models, reranker=None)
+        return replace(self, config=config, models=models)
 
     def _as_asked(self, question: Question) -> tuple[Pipeline, Question]:
         """The pipeline for the day that the question names, and the question without it, if passages have dates.

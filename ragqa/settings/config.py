@@ -379,6 +379,11 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
     return replace(config, **{part: replace(getattr(config, part), **changed) for part, changed in by_part.items()})
 
 
+def for_statements(config: Config) -> Config:
+    """The settings for texts to check and policies: the default reranker, which learnt from questions, is left out."""
+    return replace(config, reranking=RerankingConfig()) if config.reranking == RANKED else config
+
+
 def has_llm(environ: Mapping[str, str] | None = None) -> bool:
     """Whether a language model is configured: one behind a server, or one on this machine."""
     env = os.environ if environ is None else environ

@@ -496,6 +496,8 @@ def test_a_text_is_checked_without_a_generator(app):
     next(button for button in at.button if button.label == "Check").click().run()
     at.session_state["checked"].wait(20)
     text = words(at.run())
+    assert at.selectbox(key="set_reranker").value == "ranker-regulation"  # which ranks questions alone
+    assert not [one for one in ("before reranking", "Not yet read by the reranker", "Changed since") if one in text]
     parts = (
         "Checked: a text from elsewhere",
         "paper mode:",

@@ -66,7 +66,8 @@ def _page(*, checking: bool) -> None:
         preset, third = st.container(width=230), st.container(width=110 if checking else 330)
     run: Run | None = st.session_state.get(_RUN[checking])
     view = run.view if run else None
-    config = settings_panel(index, defaults, *resources.rankings_of(index, paths), place=preset, view=view)
+    rankings = resources.rankings_of(index, paths)
+    config = settings_panel(index, defaults, *rankings, place=preset, view=view, checking=checking)
     with third:
         if checking:
             file_choice(_check_example)

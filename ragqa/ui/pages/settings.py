@@ -27,6 +27,7 @@ from ragqa.settings.config import (
     FusionConfig,
     GenerationConfig,
     RerankingConfig,
+    for_statements,
     has_llm,
     page_models,
     settings_at,
@@ -73,11 +74,12 @@ def settings_panel(
     encoder: str = "",
     place: DeltaGenerator | None = None,
     view: View | None = None,
+    checking: bool = False,
 ) -> Config:
     """Draws the drawer in the sidebar and the preset in ``place`` beside the question; returns the settings.
 
     ``rankings`` are the names of the index's retrievers, each with a slider; ``encoder`` is that of ``dense``. Beside
-    the filter's sliders stands the effect of each limit on the passages of ``view``.
+    the filter's sliders stands the effect of each limit on the passages of ``view``. ``checking``: for texts to check.
     """
     weights = partial(weight_values, rankings=rankings, encoder=encoder)
     values: dict[str, Any] = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
@@ -104,10 +106,11 @@ def settings_panel(
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values(), rankings, index)
         _answer_widgets(values, defaults.generation)
-        config = resources.fitted(config_of(values, index, defaults, preset.retrieval, rankings), Paths.from_env())
+        fit = partial(_fitting, checking=checking)
+        config = fit(config_of(values, index, defaults, preset.retrieval, rankings))
         st.session_state[_STORE] = values
         with top:
-            st.fragment(partial(_changes, preset, config, rankings, encoder), key=CHANGES)()
+            st.fragment(partial(_changes, preset, config, rankings, encoder, fit), key=CHANGES)()
         st.fragment(partial(_say_what_limits, words, config, view), key=LIMITS)()
     return config
 
@@ -168,10 +171,17 @@ def _chosen_preset(
     return chosen
 
 
-def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: str) -> None:
+def _fitting(config: Config, *, checking: bool) -> Config:
+    """The settings without the default reranker where it is not used: see `for_statements` and `resources.fitted`."""
+    return for_statements(config) if checking else resources.fitted(config, Paths.from_env())
+
+
+def _changes(
+    preset: Preset, config: Config, rankings: Sequence[str], encoder: str, fit: Callable[[Config], Config]
+) -> None:
     """The differences from the preset, a button that resets them, and a form that saves them as a preset."""
     config = with_moved_filter(config)
-    base = resources.fitted(with_preset(config, preset, rankings, encoder), Paths.from_env())
+    base = fit(with_preset(config, preset, rankings, encoder))
     changed = differences(base, config)
     if changed:
         st.html(RENDER.changed(f"Changed since “{preset.name}”", changed))
