@@ -66,7 +66,7 @@ def ranker(
         list[str] | None,
         typer.Option(help="A further index whose passages the questions of --written may be about; repeat for more."),
     ] = None,
-    written_weight: Annotated[float, typer.Option(min=0.0, help="Weight of the questions of --written.")] = 0.3,
+    written_weight: Annotated[float, typer.Option(help="Weight of the questions of --written.")] = 0.3,
     stacked: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,19 +83,18 @@ def ranker(
     """
     fusion = find_preset(preset, Paths.from_env().presets).fusion if preset else None
     reading = Stacking(training.further, tuple(stacked or ()), fusion)
-    ranked = _ranked(index, questions, weight, folds, reading, (written, written_weight))
-    asked, by_file, counts, texts, parts, fused = ranked
+    if written_index and not written:
+        raise ConfigError("--written-index needs --written, the folder RAGQA_DATA; add it, or leave the indexes out")
+    own = _Written(written, written_index or (), written_weight) if written else None
+    asked, names, by_file, counts, texts, parts, fused = _ranked(index, questions, weight, folds, reading, own)
     gold = asked.learnt
     candidates = _candidates(gold, fused, training, asked.index, texts, counts)
-    elsewhere = [
-        one for name in written_index or () if written for one in _elsewhere(name, written, written_weight, training)
-    ]
+    elsewhere = _elsewhere(own, reading, training) if own else []
     with progress_bar() as bar:
         steps = ranking.out_of_fold(candidates, parts, training, elsewhere)
         *_, scores = bar.track(steps, total=folds, description="Cross-validation")
     figures = []
-    names = [*(file.stem for file in questions), "written"]
-    for name, places in zip(names, by_file, strict=False):
+    for name, places in zip(names, by_file, strict=True):
         first, end = places.start, places.stop
         of = name if len(by_file) > 1 else ""
         figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], training.depth, of)
@@ -127,18 +126,27 @@ def cut(
     ranked = _ranked(index, questions, weight, folds, Stacking())
     given = (ranked.asked.learnt, ranked.fused, ranked.counts)
     figures = cut_off.out_of_fold(*given, ranked.parts)
-    for file, places in zip(questions, ranked.by_file, strict=True):
+    for file, places in zip(ranked.names, ranked.by_file, strict=True):
         for name, row in zip(("limits", "expected-f2"), figures[list(places)].mean(axis=0).T.tolist(), strict=True):
             cells = ", ".join(f"{figure} {value:.3f}" for figure, value in zip(KEPT_FIGURES, row, strict=True))
-            stdout().print(plain(f"{file.stem} ({len(places):,}), {name}, out of fold: {cells}"))
+            stdout().print(plain(f"{file} ({len(places):,}), {name}, out of fold: {cells}"))
     weights = cut_off.fitted(*given)
     stdout().print(plain(f"Weights of all: {', '.join(f'{name} {value:.2f}' for name, value in weights.items())}"))
+
+
+class _Written(NamedTuple):
+    """Our own questions: the folder RAGQA_DATA, the further indexes that they are about, and their weight."""
+
+    data: Path
+    indexes: Sequence[str]
+    weight: float
 
 
 class _Ranked(NamedTuple):
     """Questions of several files with their fused rankings, how much each counts, and the folds over all of them."""
 
     asked: AskedIndex
+    names: Sequence[str]  # of the files
     by_file: Sequence[range]
     counts: list[float]
     texts: Sequence[int]
@@ -159,12 +167,16 @@ def _candidates(
         return [replace(one, weight=weight) for one, weight in zip(rows, weights, strict=True)]
 
 
-def _elsewhere(name: str, written: Path, weight: float, training: ranking.RankerTraining) -> list[ranking.Candidates]:
-    """The candidates of our own questions about the passages of another index."""
-    asked = asked_index(name, [])
-    gold = written_gold(written, asked.index.passages)
-    fused = fused_rankings(gold, asked.index)
-    return _candidates(gold, fused, training, asked.index, text_numbers(asked.texts), [weight] * len(gold))
+def _elsewhere(own: _Written, reading: Stacking, training: ranking.RankerTraining) -> list[ranking.Candidates]:
+    """The candidates of our own questions about the passages of other indexes."""
+    found = []
+    for name in own.indexes:
+        asked = asked_index(name, [])
+        gold = written_gold(own.data, asked.index.passages)
+        fused = fused_rankings(gold, asked.index, reading._replace(stacked=()))
+        weights = [own.weight] * len(gold)
+        found += _candidates(gold, fused, training, asked.index, text_numbers(asked.texts), weights)
+    return found
 
 
 def _ranked(
@@ -173,7 +185,7 @@ def _ranked(
     weight: Sequence[float] | None,
     folds: int,
     reading: Stacking,
-    written: tuple[Path | None, float] = (None, 0.0),
+    own: _Written | None = None,
 ) -> _Ranked:
     shares = weight or [1.0] * len(questions)
     if len(shares) != len(questions) or min(shares) <= 0:
@@ -182,11 +194,17 @@ def _ranked(
     asked = asked_index(index, questions)
     by_file = asked.places_by_file(questions)
     counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
-    if written[0]:
-        own = written_gold(written[0], asked.index.passages)
-        by_file.append(range(len(asked.learnt), len(asked.learnt) + len(own)))
-        asked.learnt.extend(own)
-        counts += [written[1]] * len(own)
+    names = [file.stem for file in questions]
+    if own:
+        if own.weight <= 0:
+            raise ConfigError(f"--written-weight must be above 0, got {own.weight:g}")
+        gold = written_gold(own.data, asked.index.passages)
+        names.append("written")
+        by_file.append(range(len(asked.learnt), len(asked.learnt) + len(gold)))
+        asked.learnt.extend(gold)
+        counts += [own.weight] * len(gold)
     texts = text_numbers(asked.texts)
     parts = folds_by_gold(with_equal_gold(asked.learnt, asked.index.position_of, texts), folds)
-    return _Ranked(asked, by_file, counts, texts, parts, fused_rankings(asked.learnt, asked.index, reading, parts))
+    return _Ranked(
+        asked, names, by_file, counts, texts, parts, fused_rankings(asked.learnt, asked.index, reading, parts)
+    )

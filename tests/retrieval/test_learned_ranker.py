@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+import ragqa.cli.train_ranking
+from ragqa.corpus.questions import GoldQuestion
 from ragqa.english.words import Analyser
 from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, led_by, rerank
@@ -16,7 +18,7 @@ from ragqa.retrieval.citations import Links
 from ragqa.retrieval.learned_ranker import LearnedRanker, feature_names, is_ranker, ranking_features, rankings_read
 from ragqa.retrieval.reranker import read_again
 from ragqa.settings.config import FusionConfig, RerankingConfig
-from ragqa.types import Ranking, ScoredPassage
+from ragqa.types import Question, Ranking, ScoredPassage
 from tests.lab.test_reranker_training import call  # noqa: F401 - fixtures
 from tests.lab.test_retriever_training import QUESTIONS, asked, base, indexed  # noqa: F401
 from tests.support.fakes import passage
@@ -320,6 +322,28 @@ def test_stacked_the_trees_read_an_adapter_that_has_not_seen_the_gold(call, base
         (stacked[2:], "--further what they stand for; got 2, and --further ''"),
     ):
         assert message in str(call("train", "ranker", *out, *wrong).exception)
+
+
+@pytest.mark.model
+def test_the_command_learns_from_our_own_questions_on_further_indexes(call, tmp_path, monkeypatch):  # noqa: F811
+    def of_passages(data, passages):
+        assert data == tmp_path
+        return [
+            GoldQuestion(Question(f"What of {one.text[:20]}?"), frozenset({one.passage_id})) for one in passages[:6]
+        ]
+
+    monkeypatch.setattr(ragqa.cli.train_ranking, "written_gold", of_passages)
+    options = ["--out", str(tmp_path / "ranker"), "--folds", "2", "--trees", "5", "--depth", "10"]
+    result = call("train", "ranker", *options, "--written", str(tmp_path), "--written-index", "tiny")
+    assert result.exit_code == 0, result.output + str(result.exception)
+    assert "written (6), learned, weight 1: R@10 " in result.stdout
+    card = (tmp_path / "ranker" / "README.md").read_text()
+    assert "all questions and 6 about passages of other indexes" in card
+    assert "written_claims.jsonl.gz" in card
+    wrong = call("train", "ranker", *options, "--written-index", "tiny")
+    assert "--written-index needs --written" in str(wrong.exception)
+    wrong = call("train", "ranker", *options, "--written", str(tmp_path), "--written-weight", "0")
+    assert "--written-weight must be above 0, got 0" in str(wrong.exception)
 
 
 @pytest.mark.model
