@@ -29,7 +29,7 @@ from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, RerankingConfig, api_key, for_statements, has_llm, prompt_folder
+from ragqa.settings.config import Config, RerankingConfig, api_key, has_llm, prompt_folder, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 from ragqa.types.events.generation import BestSoFar
@@ -89,7 +89,7 @@ class Pipeline:
         return self.run(Question(question, given=text or " "))
 
     def _for_statements(self) -> Pipeline:
-        config = for_statements(self.config)
+        config = without_default_reranker(self.config)
         models = self.models if config.reranking.model else replace(self.models, reranker=None)
         return replace(self, config=config, models=models)
 

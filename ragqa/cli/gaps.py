@@ -28,7 +28,7 @@ from ragqa.library.register import Obligation, register
 from ragqa.library.register_search import part_of
 from ragqa.library.register_store import Register, load, renewed
 from ragqa.records.memo_files import write_memo
-from ragqa.settings.config import Config, for_statements
+from ragqa.settings.config import Config, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
 
@@ -104,7 +104,7 @@ def _run(
         raise ConfigError(f"--verifier: expected model or llm, found {verifier!r}; name one of them")
     config = Config.from_env()
     generation = replace(config.generation, generator="none")
-    config = for_statements(replace(config, index=policies, generation=generation))
+    config = without_default_reranker(replace(config, index=policies, generation=generation))
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(config, paths, recording=False)
     against = Policies(pipeline.index.passages, pipeline.search)

@@ -24,7 +24,7 @@ from ragqa.plugins.protocols import Retriever
 from ragqa.records.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.ranking import fitting_fusion
-from ragqa.settings.config import RANKED, Config, FusionConfig, IndexingConfig, RerankingConfig, prompt_folder
+from ragqa.settings.config import Config, FusionConfig, IndexingConfig, prompt_folder, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.settings.presets import with_preset
@@ -50,14 +50,12 @@ def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Conf
     With ``reranks`` False, the benchmark measures rankings before reranking and writes no answers. Raises ConfigError
     for an unknown preset or generator, or if the preset reranks all the same.
     """
-    config = Config.from_env()
+    config = Config.from_env() if reranks else without_default_reranker(Config.from_env())
     if settings.get("preset"):
         config = replace(with_preset(config, find_preset(settings["preset"], paths.presets)), index=config.index)
-    if not reranks and config.reranking == RANKED:
-        config = replace(config, reranking=RerankingConfig())
     if config.reranking.model and not reranks:
-        msg = f"{settings['preset']!r} reranks, and this benchmark measures rankings before that; choose another"
-        raise ConfigError(msg)
+        name = settings.get("preset") or "the environment"
+        raise ConfigError(f"{name!r} reranks, and this benchmark measures rankings before that; choose another")
     generator = settings.get("generator") if reranks else "none"
     if generator:
         config = replace(config, generation=replace(config.generation, generator=generator))

@@ -140,6 +140,13 @@ class RerankingConfig(Checked):
 RANKED: Final = RerankingConfig("ranker-regulation", depth=50, weight=1.0)  # the default of `Config.from_env`
 
 
+def choosing(reranking: RerankingConfig, model: str) -> RerankingConfig:
+    """These settings with another reranker; the default one, or one in its place, begins with its own values."""
+    if model == reranking.model or RANKED.model not in {model, reranking.model}:
+        return replace(reranking, model=model)
+    return RANKED if model == RANKED.model else RerankingConfig(model)
+
+
 @dataclass(frozen=True, slots=True)
 class FilteringConfig(Checked):
     """Which candidates are kept: RIRAG 5.2, AUEB 4.1. Scores are first normalised to [0, 1] over the fused candidates.
@@ -368,19 +375,19 @@ def values_by_key(config: Config) -> dict[str, Any]:
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
     """The settings with these values, by key, in place of their own. Raises ConfigError for an invalid value.
 
-    A reranker in place of the default one has its own default depth and weight where none are given.
+    Another reranker begins as by `choosing`, where no depth and weight are given.
     """
     by_part: dict[str, dict[str, Any]] = {}
-    if config.reranking == RANKED and values.get("reranker", RANKED.model) != RANKED.model:
-        config = replace(config, reranking=RerankingConfig())
+    if "reranker" in values:
+        config = replace(config, reranking=choosing(config.reranking, str(values["reranker"])))
     for one in SETTINGS:
         if one.key in values:
             by_part.setdefault(one.part, {})[one.field] = type(one.default)(values[one.key])
     return replace(config, **{part: replace(getattr(config, part), **changed) for part, changed in by_part.items()})
 
 
-def for_statements(config: Config) -> Config:
-    """The settings for texts to check and policies: the default reranker, which learnt from questions, is left out."""
+def without_default_reranker(config: Config) -> Config:
+    """The settings for texts to check and policies, as it has learnt from questions, and for measuring rankings."""
     return replace(config, reranking=RerankingConfig()) if config.reranking == RANKED else config
 
 

@@ -188,7 +188,7 @@ def test_a_result_that_is_no_number_ends_the_question_with_a_message():
         list(piped(Broken({})).run(Question("Who?")))
 
 
-def test_off_by_default_nothing_of_it_is_imported():
+def test_without_a_reranker_nothing_of_it_is_imported():
     code = (
         "import sys\n"
         "from ragqa.settings.config import Config\n"
@@ -259,6 +259,9 @@ def test_another_reranker_begins_with_the_default_depth_and_weight():
     config = Config.from_env({})
     assert with_values(config, {"reranker": "some/reranker"}).reranking == RerankingConfig("some/reranker")
     assert with_values(config, {"rerank_weight": 0.5}).reranking == replace(RANKED, weight=0.5)
+    assert with_values(Config(), {"reranker": RANKED.model}).reranking == RANKED
+    chosen = Config(reranking=RerankingConfig("some/reranker", 20, 0.8))
+    assert with_values(chosen, {"reranker": "another/one"}).reranking == replace(chosen.reranking, model="another/one")
 
 
 @pytest.mark.model

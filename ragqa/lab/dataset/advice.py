@@ -117,9 +117,8 @@ def _obliqa(one: GoldQuestion, index: Index) -> dict[str, Any]:
 
 def default_of(index: Index) -> Preset:
     """The default of this index: learning to rank where it fits, else fusion only."""
-    default, fusion_only = PRESETS[:2]
-    fits = loading.fitting_reranking(default.reranking, index.manifest) == default.reranking
-    return default if fits else fusion_only
+    reranking = loading.fitting_reranking(PRESETS[0].reranking, index.manifest)
+    return next(one for one in PRESETS if one.reranking == reranking)
 
 
 def candidates(index: Index, own: Sequence[Preset]) -> tuple[list[Preset], list[str]]:

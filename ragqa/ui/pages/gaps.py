@@ -32,7 +32,7 @@ from ragqa.records.words import cut
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config, for_statements, has_llm
+from ragqa.settings.config import Config, has_llm, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
@@ -163,7 +163,7 @@ def _start(both: _Both, asked: GapRequest) -> None:
     corpus, policies, paths, name = both.corpus, both.policies, both.paths, both.name
     config = Config.from_env()
     generation = replace(config.generation, generator="none")
-    config = for_statements(replace(config, index=policies, generation=generation))
+    config = without_default_reranker(replace(config, index=policies, generation=generation))
     asked = replace(asked, policies=both.index.manifest.corpus_sha256, rules=both.register.corpus)
     pipeline = partial(resources.pipeline, config, paths, Act.READ)
 

@@ -27,11 +27,12 @@ from ragqa.settings.config import (
     FusionConfig,
     GenerationConfig,
     RerankingConfig,
-    for_statements,
+    choosing,
     has_llm,
     page_models,
     settings_at,
     with_values,
+    without_default_reranker,
 )
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
@@ -104,9 +105,9 @@ def settings_panel(
             st.warning(plain_markdown(problem))
         words = _filtering_widgets(values, moves=view is not None)
         _retrieval_widgets(values, rankings)
-        _reranking_widgets(values, presets.values(), rankings, index)
-        _answer_widgets(values, defaults.generation)
         fit = partial(_fitting, checking=checking)
+        _reranking_widgets(values, presets.values(), rankings, index, fit)
+        _answer_widgets(values, defaults.generation)
         config = fit(config_of(values, index, defaults, preset.retrieval, rankings))
         st.session_state[_STORE] = values
         with top:
@@ -172,8 +173,8 @@ def _chosen_preset(
 
 
 def _fitting(config: Config, *, checking: bool) -> Config:
-    """The settings without the default reranker where it is not used: see `for_statements` and `resources.fitted`."""
-    return for_statements(config) if checking else resources.fitted(config, Paths.from_env())
+    """The settings without the default reranker where it is not used: see `resources.fitted`."""
+    return without_default_reranker(config) if checking else resources.fitted(config, Paths.from_env())
 
 
 def _changes(
@@ -280,11 +281,16 @@ def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("", *own, *further, *(preset.reranking.model for preset in presets))))
 
 
-def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankings: Sequence[str], index: str) -> None:
+def _reranking_widgets(
+    values: dict[str, Any],
+    presets: Iterable[Preset],
+    rankings: Sequence[str],
+    index: str,
+    fit: Callable[[Config], Config],
+) -> None:
     st.html(_group("Reranker"))
     offered, before = _rerankers(presets), values["reranker"]
-    chosen = st.session_state.setdefault("set_reranker", values["reranker"])
-    if chosen not in offered:
+    if st.session_state.setdefault("set_reranker", values["reranker"]) not in offered:
         st.session_state["set_reranker"] = ""
     values["reranker"] = st.selectbox(
         "Reranker",
@@ -294,13 +300,13 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
         format_func=lambda name: name or "off",
         help=_SETTINGS["reranker"].help,
     )
-    if RANKED.model in {before, values["reranker"]} and before != values["reranker"]:  # each begins with its own values
-        own = RANKED if values["reranker"] == RANKED.model else RerankingConfig()
-        for key, value in (("rerank_depth", own.depth), ("rerank_weight", own.weight)):
+    chosen = choosing(RerankingConfig(before, values["rerank_depth"], values["rerank_weight"]), values["reranker"])
+    if before != values["reranker"]:
+        for key, value in (("rerank_depth", chosen.depth), ("rerank_weight", chosen.weight)):
             values[key] = st.session_state[f"set_{key}"] = value
     missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
-    if missing and values["reranker"] == RANKED.model:
-        st.caption(f"Left out: this corpus lacks the ranking {', '.join(missing)}, which it reads.")
+    if fit(Config(index, reranking=chosen)).reranking != chosen:
+        st.caption("Left out here: it ranks questions in English by bm25, context and dense.")
     elif missing:
         words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
         st.warning(plain_markdown(f"{words} To add it: {_adding(missing, index)}"))

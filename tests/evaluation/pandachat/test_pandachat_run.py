@@ -201,6 +201,8 @@ def test_the_table_shows_our_row_among_the_published_ones(run_command):
 
 
 def test_a_preset_that_reranks_is_refused(run_command):
+    with pytest.raises(ConfigError, match="'learning to rank' reranks"):
+        run_command("--index", "mini", "--preset", "learning to rank")
     with pytest.raises(ConfigError, match="'AUEB final' reranks"):
         run_command("--index", "mini", "--preset", "AUEB final")
 
