@@ -29,7 +29,8 @@ from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, RerankingConfig, api_key, has_llm, prompt_folder, without_default_reranker
+from ragqa.settings.config import Config, RerankingConfig, without_default_reranker
+from ragqa.settings.environment import api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 from ragqa.types.events.generation import BestSoFar

@@ -142,6 +142,11 @@ def test_the_top_level_is_short():
     assert all(isinstance(level, int) for level in LEVELS.values())
 
 
+def test_no_module_is_long():
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in MODULES}
+    assert {path: n for path, n in lines.items() if n > 400} == {}
+
+
 def test_outside_libraries_stay_in_their_rooms():
     scripts = (ROOT / "app.py",)
     for path in (*MODULES, *scripts):

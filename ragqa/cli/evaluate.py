@@ -42,7 +42,8 @@ from ragqa.evaluation.speed import measure_speed, summarise
 from ragqa.models.inference.precision import timings
 from ragqa.pipeline import assemble, load_pipeline
 from ragqa.plugins.registry import needs_language_model
-from ragqa.settings.config import Config, has_llm
+from ragqa.settings.config import Config
+from ragqa.settings.environment import has_llm
 from ragqa.settings.paths import Paths
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]

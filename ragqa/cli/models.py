@@ -15,7 +15,8 @@ from ragqa.models import ADAPTED, adapter_of
 from ragqa.models.adapted import join_adapter, remove_joined
 from ragqa.models.catalogue import LOCAL_MODELS, VERIFIERS, LocalModel, find_local, has_library, stored_models
 from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
-from ragqa.settings.config import Config, api_key, has_server
+from ragqa.settings.config import Config
+from ragqa.settings.environment import api_key, has_server
 from ragqa.settings.paths import Paths
 
 app = typer.Typer(

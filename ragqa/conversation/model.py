@@ -14,7 +14,8 @@ from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import build_follow_up_prompt, load_prompt
 from ragqa.infra.cleaning import without_controls, without_invisible
-from ragqa.settings.config import GenerationConfig, api_key, prompt_folder
+from ragqa.settings.config import GenerationConfig
+from ragqa.settings.environment import api_key, prompt_folder
 from ragqa.types.streams import returned
 
 MAX_CHARS: Final = 500  # of the rewriting; a longer reply is cut off

@@ -24,7 +24,8 @@ from ragqa.plugins.protocols import Retriever
 from ragqa.records.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.ranking import fitting_fusion
-from ragqa.settings.config import Config, FusionConfig, IndexingConfig, prompt_folder, without_default_reranker
+from ragqa.settings.config import Config, FusionConfig, IndexingConfig, without_default_reranker
+from ragqa.settings.environment import prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.settings.presets import with_preset

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from ragqa.plugins import registry
+from ragqa.settings.environment import has_llm
 from ragqa.settings.indexing import NO_ENCODER as NO_ENCODER
 from ragqa.settings.indexing import IndexingConfig as IndexingConfig
 from ragqa.settings.schema import Checked, Place, SettingSpec, check, check_all, declared, library, setting
@@ -389,33 +389,3 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 def without_default_reranker(config: Config) -> Config:
     """The settings for texts to check and policies, as it has learnt from questions, and for measuring rankings."""
     return replace(config, reranking=RerankingConfig()) if config.reranking == RANKED else config
-
-
-def has_llm(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether a language model is configured: one behind a server, or one on this machine."""
-    env = os.environ if environ is None else environ
-    return has_server(env) or bool(env.get("RAGQA_LOCAL_MODEL"))
-
-
-def has_server(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether a server of language models is configured: a key, or a server of one's own (which may need none)."""
-    env = os.environ if environ is None else environ
-    return bool(env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL"))
-
-
-def api_key(environ: Mapping[str, str] | None = None) -> str | None:
-    """``OPENAI_API_KEY``; for the generator only, never for a record, a log or a message."""
-    env = os.environ if environ is None else environ
-    return env.get("OPENAI_API_KEY") or None
-
-
-def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
-    """``RAGQA_PROMPTS``, the folder of prompts that replace the bundled ones; None: not set."""
-    env = os.environ if environ is None else environ
-    return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
-
-
-def page_models(variable: str, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The names in ``RAGQA_PAGE_MODELS`` (rerankers) or ``RAGQA_LANGUAGE_MODELS`` that a visitor may choose."""
-    env = os.environ if environ is None else environ
-    return tuple(filter(None, (name.strip() for name in env.get(variable, "").split(","))))

@@ -1,9 +1,11 @@
-"""Every environment variable that ragqa reads, with its meaning and default."""
+"""Every environment variable that ragqa reads, with its meaning and default; those that name language models."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ragqa.errors import ConfigError
@@ -96,3 +98,33 @@ def environment_table() -> str:
     """`ENVIRONMENT` as a Markdown table."""
     rows = [(f"`{one.name}`", one.meaning, one.default) for one in ENVIRONMENT]
     return registry.table(("variable", "what it decides", "where not set"), rows)
+
+
+def has_llm(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a language model is configured: one behind a server, or one on this machine."""
+    env = os.environ if environ is None else environ
+    return has_server(env) or bool(env.get("RAGQA_LOCAL_MODEL"))
+
+
+def has_server(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a server of language models is configured: a key, or a server of one's own (which may need none)."""
+    env = os.environ if environ is None else environ
+    return bool(env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL"))
+
+
+def api_key(environ: Mapping[str, str] | None = None) -> str | None:
+    """``OPENAI_API_KEY``; for the generator only, never for a record, a log or a message."""
+    env = os.environ if environ is None else environ
+    return env.get("OPENAI_API_KEY") or None
+
+
+def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """``RAGQA_PROMPTS``, the folder of prompts that replace the bundled ones; None: not set."""
+    env = os.environ if environ is None else environ
+    return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
+
+
+def page_models(variable: str, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The names in ``RAGQA_PAGE_MODELS`` (rerankers) or ``RAGQA_LANGUAGE_MODELS`` that a visitor may choose."""
+    env = os.environ if environ is None else environ
+    return tuple(filter(None, (name.strip() for name in env.get(variable, "").split(","))))

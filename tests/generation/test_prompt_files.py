@@ -13,7 +13,7 @@ from ragqa.generation.prompts import (
     build_prompt,
     load_prompt,
 )
-from ragqa.settings.config import prompt_folder
+from ragqa.settings.environment import prompt_folder
 from ragqa.types import PromptVersion, Question
 from tests.support.fakes import passage
 

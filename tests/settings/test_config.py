@@ -9,9 +9,8 @@ from ragqa.settings.config import (
     IndexingConfig,
     RetrievalConfig,
     ScoringConfig,
-    api_key,
-    has_llm,
 )
+from ragqa.settings.environment import api_key, has_llm
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS
 

@@ -54,7 +54,8 @@ from ragqa.lab.dataset.stages import (
 from ragqa.lab.dataset.validating import FUSED, RULES, Validator, judged
 from ragqa.lab.dataset.writing import PROMPT, written
 from ragqa.records.recorder import without_credentials
-from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, ScoringConfig, has_llm, prompt_folder
+from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
+from ragqa.settings.environment import has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question
 

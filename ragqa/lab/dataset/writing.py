@@ -13,7 +13,8 @@ from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import build_prompt, load_prompt
 from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.lab.dataset.checks import problem, without_references
-from ragqa.settings.config import GenerationConfig, api_key, prompt_folder
+from ragqa.settings.config import GenerationConfig
+from ragqa.settings.environment import api_key, prompt_folder
 from ragqa.types import Passage, Question
 from ragqa.types.streams import returned
 

@@ -32,7 +32,8 @@ from ragqa.records.words import cut
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config, has_llm, without_default_reranker
+from ragqa.settings.config import Config, without_default_reranker
+from ragqa.settings.environment import has_llm
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.types.scores import Strength

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -28,20 +28,18 @@ from ragqa.settings.config import (
     GenerationConfig,
     RerankingConfig,
     choosing,
-    has_llm,
-    page_models,
-    settings_at,
     with_values,
     without_default_reranker,
 )
+from ragqa.settings.environment import has_llm, page_models
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.settings.presets import PRESETS, Preset
-from ragqa.settings.schema import Place, is_day
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
+from ragqa.ui.pages.widgets import radio, slider, widgets
 from ragqa.ui.state import resources
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.settings_values import (
@@ -261,12 +259,12 @@ def _group(name: str) -> str:
 
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.html(_group("Retrieval and fusion"))
-    _widgets(values, "retrieval")
-    _widgets(values, "fusion")
+    widgets(values, "retrieval")
+    widgets(values, "fusion")
     for name in rankings:
         part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
         label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
-        _slider(values, f"weight_{name}", plain_markdown(label), (0.0, 1.0, 0.05), part.explanation if part else "")
+        slider(values, f"weight_{name}", plain_markdown(label), (0.0, 1.0, 0.05), part.explanation if part else "")
     shares = fusion_of(values, rankings).weights
     if "dense" not in rankings:
         st.caption("No vectors in this index: lexical only.")
@@ -315,7 +313,7 @@ def _reranking_widgets(
     key = missing_key(values["reranker"])
     if key:
         st.warning(plain_markdown(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
-    _widgets(values, "reranking")
+    widgets(values, "reranking")
 
 
 def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, DeltaGenerator]:
@@ -324,96 +322,26 @@ def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, Delt
     With a run on the page (``moves``), moving a slider redraws only what depends on the filter.
     """
     st.html(_group("Filter"))
-    return _widgets(values, "filtering", _filter_moved if moves else None)
+    return widgets(values, "filtering", _filter_moved if moves else None)
 
 
 def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     st.html(_group("Answer and scores"))
-    has_model = can_ask()
-    _radio(
+    has_model, asks = can_ask(), registry.needs_language_model
+    radio(
         values,
         "generator",
         "Generator",
-        {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_model or not _asks(part)},
+        {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_model or not asks(part.name)},
         _SETTINGS["generator"].help,
     )
-    chosen = registry.find(registry.GENERATORS, values["generator"])
-    if chosen and _asks(chosen):
+    if asks(values["generator"]):
         model_widget(values, defaults)
-    _widgets(values, "generation")
+    widgets(values, "generation")
     if not has_model:
         how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
         st.caption(f"No language model is configured. To use one, {how}.")
-    _widgets(values, "scoring", without=() if has_llm() or values.get("local_model") else ("verifier",))
-
-
-def _asks(generator: registry.Part) -> bool:
-    return registry.LANGUAGE_MODEL in generator.needs
-
-
-def _widgets(
-    values: dict[str, Any],
-    part: str,
-    on_change: Callable[[str], None] | None = None,
-    without: Collection[str] = (),
-) -> dict[str, DeltaGenerator]:
-    """Draws the widgets of this part's effective settings, choices first; returns a place below each, by key.
-
-    A slider calls ``on_change`` with its name. Settings that are names have their own widgets elsewhere.
-    """
-    words = {}
-    for setting in sorted(settings_at(Place.PAGE, part), key=lambda one: not one.choices):
-        key = setting.key
-        if (setting.is_name and not setting.is_day) or key in without or not setting.applies(values):
-            continue
-        if setting.is_day:
-            now = st.session_state.setdefault(f"set_{key}", values[key])
-            day = st.text_input(setting.label, now, key=f"set_{key}", help=setting.help, placeholder="YYYY-MM-DD")
-            values[key] = day if is_day(day) else setting.default
-        elif setting.choices:
-            _radio(values, key, setting.label, setting.choices, setting.help)
-        elif isinstance(setting.default, bool):
-            now = st.session_state.setdefault(f"set_{key}", values[key])
-            values[key] = st.toggle(setting.label, now, key=f"set_{key}", help=setting.help)
-        else:
-            low, high = setting.usual or (0, 1)
-            now = st.session_state.get(f"set_{key}", values[key])  # a preset file may have an unusual value
-            bounds = (min(low, now), max(high, now), setting.step)
-            _slider(values, key, setting.label, bounds, setting.help, on_change=on_change)
-        words[key] = st.empty()
-    return words
-
-
-def _slider(
-    values: dict[str, Any],
-    name: str,
-    label: str,
-    bounds: tuple[float, float, float],
-    help_text: str,
-    *,
-    on_change: Callable[[str], None] | None = None,
-) -> None:
-    low, high, step = bounds
-    key = f"set_{name}"
-    now = st.session_state.setdefault(key, values[name])
-    values[name] = st.slider(label, low, high, now, step, key=key, help=help_text, on_change=on_change, args=(name,))
-
-
-def _radio(values: dict[str, Any], name: str, label: str, options: Mapping[Any, str], help_text: str) -> None:
-    key = f"set_{name}"
-    if values[name] not in options:
-        values[name] = next(iter(options))
-    now = st.session_state.setdefault(key, values[name])
-    names = list(options)
-    values[name] = st.radio(
-        label,
-        names,
-        names.index(now) if now in names else 0,
-        format_func=options.get,
-        key=key,
-        help=help_text,
-        horizontal=True,
-    )
+    widgets(values, "scoring", without=() if has_llm() or values.get("local_model") else ("verifier",))
 
 
 def _apply_preset(presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]]) -> None:

@@ -41,7 +41,8 @@ from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.generation.llm.client import ChatClient
 from ragqa.infra.journal import digest
 from ragqa.records.recorder import without_credentials
-from ragqa.settings.config import Config, GenerationConfig, api_key, has_llm
+from ragqa.settings.config import Config, GenerationConfig
+from ragqa.settings.environment import api_key, has_llm
 from ragqa.settings.paths import Paths
 
 SCHEMA_VERSION = 1

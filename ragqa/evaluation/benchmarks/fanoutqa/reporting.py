@@ -31,7 +31,7 @@ from ragqa.evaluation.files import shipped_rows
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Matched, Report, Row, shown
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import translated
-from ragqa.settings.config import has_llm
+from ragqa.settings.environment import has_llm
 
 HEADINGS: Final = ("loose", "strict", "ROUGE-1", "ROUGE-2", "ROUGE-L", "BLEURT", "judge")
 COLUMNS: Final = (Column("loose", "loose"), Column("strict", "strict", 0), Column("rouge1", "ROUGE-1"))

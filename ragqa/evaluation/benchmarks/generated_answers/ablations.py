@@ -18,7 +18,8 @@ from ragqa.generation.llm.generator import ObligationsGenerator
 from ragqa.pipeline import Pipeline
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, FilteringConfig, api_key, prompt_folder
+from ragqa.settings.config import Config, FilteringConfig
+from ragqa.settings.environment import api_key, prompt_folder
 from ragqa.types.scores import RePASs
 
 AUEB = "Chasandras"

@@ -28,7 +28,7 @@ from ragqa.generation.prompts import Message
 from ragqa.infra.journal import digest
 from ragqa.pipeline import Pipeline
 from ragqa.scoring.verdicts import RATES, RULES_VERSION
-from ragqa.settings.config import api_key, has_llm
+from ragqa.settings.environment import api_key, has_llm
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question
 from ragqa.types.streams import returned

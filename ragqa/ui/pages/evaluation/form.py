@@ -18,7 +18,8 @@ from ragqa.infra.journal import translated
 from ragqa.plugins import registry
 from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config, has_llm
+from ragqa.settings.config import Config
+from ragqa.settings.environment import has_llm
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import PRESETS
