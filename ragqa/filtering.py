@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
 
-from ragqa.english.days import AskedDay
+from ragqa.english.days import AskedDay, asked_day
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Candidate, Drop, Limit, Passage, Ranking, ScoredPassage, Selection, min_max_norm
 
@@ -196,10 +196,17 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
     return Selection(kept, tuple(candidate for candidate in candidates if candidate.drop is not None), rule.limits())
 
 
-def as_asked(config: FilteringConfig, asked: AskedDay | None, rankings: Iterable[Ranking]) -> FilteringConfig:
-    """The settings with the day that the question names, if a passage that was found has dates."""
-    is_dated = asked is not None and any(hit.passage.days for ranking in rankings for hit in ranking.hits)
-    return replace(config, in_force=asked.day) if asked and is_dated else config
+def as_asked(
+    config: FilteringConfig, question: str, search: Callable[[], Iterable[Ranking]]
+) -> tuple[FilteringConfig, AskedDay | None]:
+    """The settings with the day that the question names, and that day, if a passage that is found has dates.
+
+    ``search`` gives the rankings; it is called only if the question names a day.
+    """
+    asked = asked_day(question)
+    if asked and any(hit.passage.days for ranking in search() for hit in ranking.hits):
+        return replace(config, in_force=asked.day), asked
+    return config, None
 
 
 def standing(ranking: Ranking, day: str) -> Ranking:

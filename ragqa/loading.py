@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError
 from ragqa.index.manifest import FURTHER, Manifest
-from ragqa.infra.http import is_api_name
 from ragqa.models import resolve_model
 from ragqa.models.inference.precision import untimed, wait_passively
 from ragqa.plugins import registry
@@ -31,8 +30,10 @@ from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import NO_ENCODER, RANKED, IndexingConfig, Precision, RerankingConfig, ScoringConfig
+from ragqa.settings.config import RANKED, IndexingConfig, RerankingConfig, ScoringConfig
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.settings.paths import Paths
+from ragqa.settings.schema import Precision
 from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
         plugged: Encoder = registry.make(registry.ENCODERS, name)
         return plugged
     name = IndexingConfig().encoder if name == NO_ENCODER else name
-    if is_api_name(name):
+    if registry.is_api_name(name):
         return ApiEncoder(name, cache=paths.vector_cache if paths else None)
     if covers(weights_of(name)):
         return BertEncoder(name, precision)
@@ -231,7 +232,7 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     if name in registry.entry_points_of(registry.RERANKERS):
         reranker: Reranker = registry.make(registry.RERANKERS, name)
         return reranker
-    if is_api_name(name):
+    if registry.is_api_name(name):
         return ApiReranker(name)
     wait_passively()
     if is_ranker(name):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ragqa.english.days import asked_day
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.filtering import as_asked, select, standing
 from ragqa.fusion import fuse, led_by, rerank
@@ -99,12 +99,9 @@ class Pipeline:
 
         Raises QuestionError if there is no such day.
         """
-        asked = asked_day(question.text)
+        search = partial(rank, self.retrievers, question.searched, self.config.retrieval.top_k)
+        filtering, asked = as_asked(self.config.filtering, question.text, search)
         if asked is None:
-            return self, question
-        rankings = rank(self.retrievers, question.searched, self.config.retrieval.top_k)
-        filtering = as_asked(self.config.filtering, asked, rankings)
-        if filtering is self.config.filtering:
             return self, question
         if not asked.day:
             msg = (

@@ -205,6 +205,17 @@ def module_graph() -> dict[str, set[str]]:
     return graph
 
 
+def edges() -> set[tuple[str, str]]:
+    """Edges between rooms, the entries of `ragqa/`: a module of the one imports a module of the other."""
+    rooms = {module_name(path): room_of(path) for path in MODULES}
+    pairs = {(rooms[module], rooms[other]) for module, others in module_graph().items() for other in others}
+    return {(room, other) for room, other in pairs if room != other}
+
+
+def test_rooms_know_few_other_rooms():
+    assert len(edges()) <= 200
+
+
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
     """The sets of modules each of which reaches every other (strongly connected components of more than one)."""
     reached = {}

@@ -6,7 +6,8 @@ import pytest
 
 from ragqa import loading
 from ragqa.errors import ModelError
-from ragqa.settings.config import NO_ENCODER, ScoringConfig
+from ragqa.settings.config import ScoringConfig
+from ragqa.settings.indexing import NO_ENCODER
 from tests.support.fakes import FakeEncoder
 
 

@@ -41,7 +41,6 @@ from ragqa.evaluation.report import Report
 from ragqa.evaluation.speed import measure_speed, summarise
 from ragqa.models.inference.precision import timings
 from ragqa.pipeline import assemble, load_pipeline
-from ragqa.plugins.registry import needs_language_model
 from ragqa.settings.config import Config
 from ragqa.settings.environment import has_llm
 from ragqa.settings.paths import Paths
@@ -116,7 +115,7 @@ shaped(
 
 def _check_server(chosen: Sequence[Variant]) -> None:
     """Raises ConfigError, before anything is loaded, if a run needs a language model and none is configured."""
-    asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
+    asking = [variant.name for variant in chosen if variant.config.generation.asks_model]
     if asking and not has_llm():
         raise ConfigError(
             f"{', '.join(asking)}: expected a language model, found neither OPENAI_API_KEY nor OPENAI_BASE_URL in the "

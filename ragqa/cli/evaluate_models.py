@@ -38,8 +38,9 @@ from ragqa.lab.training.obligations import held_out_sentences, measure_obligatio
 from ragqa.lab.written import GAPS, written_gaps, written_passages
 from ragqa.loading import load_nli, load_obligations, load_scorer, policy_scorer
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
+from ragqa.settings.config import ScoringConfig
 from ragqa.settings.paths import Paths
+from ragqa.settings.scoring import scoring_from_env, scoring_with
 from ragqa.types.scores import Verdict
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]

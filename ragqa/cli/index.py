@@ -35,7 +35,8 @@ from ragqa.library.watched import WATCHED, dismissed, proposals, set_dismissed, 
 from ragqa.plugins.protocols import Encoder
 from ragqa.plugins.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
 from ragqa.records.words import size_words
-from ragqa.settings.config import NO_ENCODER, IndexingConfig
+from ragqa.settings.config import IndexingConfig
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
 

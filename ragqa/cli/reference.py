@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import ragqa
 from ragqa.plugins import registry
 from ragqa.settings.config import SETTINGS
 from ragqa.settings.environment import environment_table
 from ragqa.settings.schema import Place
 
-FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
+FILE: Final = Path(__file__).parents[1] / "REFERENCE.md"
 
 
 def reference() -> str:

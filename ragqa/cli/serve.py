@@ -9,10 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-import ragqa
-
 # app.py; Streamlit looks for its settings beside the script
-APPLICATION: Final = Path(ragqa.__file__).parent / "ui" / "served" / "app.py"
+APPLICATION: Final = Path(__file__).parents[1] / "ui" / "served" / "app.py"
 _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
 
 

@@ -44,8 +44,8 @@ from ragqa.lab.training.verifier import (
 from ragqa.loading import load_nli, load_scorer
 from ragqa.models.inference.precision import wait_passively
 from ragqa.scoring.verdicts.belief import calibration_of
-from ragqa.settings.config import scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
+from ragqa.settings.scoring import scoring_from_env, scoring_with
 
 STOP_AFTER = typer.Option(min=1, help="Write the weights after this number of steps.")
 Out = Annotated[

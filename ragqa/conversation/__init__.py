@@ -15,7 +15,6 @@ from itertools import islice
 from ragqa.conversation.history import Turn
 from ragqa.errors import RagqaError
 from ragqa.infra.cleaning import without_controls
-from ragqa.plugins.registry import needs_language_model
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.settings.config import GenerationConfig
@@ -50,7 +49,7 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
     asked = " ".join(without_controls(asked).split())
     thread = [Turn(without_controls(turn.question), without_controls(turn.answer)) for turn in thread]
     by_rules = replace(_by_rules(asked, thread), thread=thread[-1].gist if thread else "")
-    if config is None or not thread or not needs_language_model(config.generator):
+    if config is None or not thread or not config.asks_model:
         return by_rules
     from ragqa.conversation.model import rewritten_by_model
 

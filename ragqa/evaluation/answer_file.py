@@ -9,7 +9,7 @@ import numpy as np
 from ragqa.corpus.answers import AnswerItem
 from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.plugins.protocols import Scorer
-from ragqa.settings.config import SplitterName
+from ragqa.settings.scoring import SplitterName
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import Breakdown, ScoringMode
 from ragqa.types.streams import returned

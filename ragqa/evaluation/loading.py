@@ -21,7 +21,6 @@ from ragqa.index import Index, build_events, index_info, open_index
 from ragqa.infra.journal import digest
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.plugins.protocols import Retriever
-from ragqa.records.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.settings.config import Config, FusionConfig, IndexingConfig, without_default_reranker
@@ -117,7 +116,7 @@ def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
     CorpusError if the file cannot be read.
     """
     config = pipeline.config
-    plain = asdict(replace(config, generation=without_credentials(config.generation)))
+    plain = asdict(replace(config, generation=config.generation.without_credentials()))
     later = [name for name in ("local_model", "quote_anyway") if not plain["generation"][name]]  # unknown before 0.3.0
     for name in ("timeout_seconds", "max_retries", "parallel_calls", *later):
         del plain["generation"][name]

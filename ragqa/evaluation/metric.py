@@ -20,7 +20,8 @@ from ragqa.generation.relevance import relevance
 from ragqa.loading import load_scorer, load_selector
 from ragqa.plugins.protocols import Selector
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import ScoringConfig, scoring_from_env
+from ragqa.settings.config import ScoringConfig
+from ragqa.settings.scoring import scoring_from_env
 from ragqa.types import Answer, Passage, Question
 from ragqa.types.events.scoring import Relevance, Scored
 from ragqa.types.scores import Breakdown, RePASs, ScoringMode, Verdict

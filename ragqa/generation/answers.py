@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import GenerationError, RagqaError, ScoringError
 from ragqa.infra.cleaning import without_controls
-from ragqa.settings.config import SplitterName
+from ragqa.settings.scoring import SplitterName
 from ragqa.types import Answer, AnswerSentence, Passage
 
 NOTHING_KEPT = (

@@ -37,7 +37,7 @@ from ragqa.retrieval.citations import NAME as CITATIONS
 from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
 from ragqa.retrieval.dense import poor_vectors, read_vectors
 from ragqa.retrieval.ranking import Mask, Positions, Rankable
-from ragqa.settings.config import NO_ENCODER
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:

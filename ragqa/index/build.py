@@ -37,7 +37,8 @@ from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import ANALYSIS_VERSION
 from ragqa.retrieval.bm25 import write_bm25
 from ragqa.retrieval.dense import check_size, search_effort
-from ragqa.settings.config import NO_ENCODER, IndexingConfig
+from ragqa.settings.config import IndexingConfig
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.types import ModelInfo
 from ragqa.types.streams import returned
 

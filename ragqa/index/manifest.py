@@ -35,7 +35,8 @@ from ragqa.english.words import Analyser, analyser_named
 from ragqa.errors import IndexMismatchError
 from ragqa.infra.files import sha256_of
 from ragqa.plugins.registry import RETRIEVERS, entry_points_of
-from ragqa.settings.config import NO_ENCODER, IndexingConfig
+from ragqa.settings.config import IndexingConfig
+from ragqa.settings.indexing import NO_ENCODER
 
 SCHEMA_VERSION: Final = 3
 MANIFEST: Final = "manifest.json"

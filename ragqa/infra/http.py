@@ -166,11 +166,6 @@ class Service:
     instead: str  # the alternative to it, the end of each message
 
 
-def is_api_name(name: str) -> bool:
-    """Whether this model's name means an API: ``openai:MODEL`` or ``voyage:MODEL``."""
-    return name.partition(":")[0] in PROVIDERS
-
-
 def missing_key(name: str, environ: Mapping[str, str] | None = None) -> str:
     """The variable in which this model's key is missing; empty if it is set, or no key is needed."""
     env = os.environ if environ is None else environ

@@ -15,7 +15,7 @@ from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerScores, figures_of, score_item
 from ragqa.lab.labelled import CitationGroup, CitedSentence, LabelledClaim
 from ragqa.plugins.protocols import Scorer
-from ragqa.settings.config import SplitterName
+from ragqa.settings.scoring import SplitterName
 from ragqa.types import Answer, AnswerSentence, Passage
 from ragqa.types.scores import CitationCheck, Verdict
 from ragqa.types.streams import returned

@@ -15,12 +15,12 @@ import numpy as np
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
-from ragqa.infra.http import is_api_name
 from ragqa.infra.job import Job
 from ragqa.library import parse_cache
 from ragqa.library.collection import Collection
 from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
 from ragqa.plugins.protocols import Encoder, FloatMatrix
+from ragqa.plugins.registry import is_api_name
 from ragqa.types import ModelInfo
 
 Kind = Literal["read", "index", "both", "gaps"]

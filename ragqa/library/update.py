@@ -37,7 +37,8 @@ from ragqa.library.upload import clear_incoming
 from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.dense import read_vectors
-from ragqa.settings.config import NO_ENCODER, IndexingConfig
+from ragqa.settings.config import IndexingConfig
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.types import Passage
 
 CHANGES: Final = "changes.jsonl"

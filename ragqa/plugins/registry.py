@@ -268,6 +268,11 @@ def needs_language_model(generator: str) -> bool:
     return part is not None and LANGUAGE_MODEL in part.needs
 
 
+def is_api_name(name: str) -> bool:
+    """Whether this model's name means an API: ``openai:MODEL`` or ``voyage:MODEL``."""
+    return any(part.key == name.partition(":")[0] for part in ours(ENCODERS) if not part.is_name and part.needs)
+
+
 def takes(generator: str, option: str) -> bool:
     """Whether this generator reads this setting; False for an unknown name."""
     part = find(GENERATORS, generator)

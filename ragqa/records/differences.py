@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.plugins import registry
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, settings_at, values_by_key
 from ragqa.settings.schema import Place
 
@@ -72,6 +71,4 @@ def _weights(a: FusionConfig, b: FusionConfig) -> list[Difference | None]:
 
 def writer_model(generation: GenerationConfig) -> str:
     """The language model of this generator; "" where it needs none."""
-    if not registry.needs_language_model(generation.generator):
-        return ""
-    return generation.local_model or generation.model
+    return (generation.local_model or generation.model) if generation.asks_model else ""

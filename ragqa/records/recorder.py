@@ -10,20 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from ragqa.errors import ConfigError, ScoringError
 from ragqa.fusion import reranker_scores
 from ragqa.infra.version import __version__
-from ragqa.plugins.registry import needs_language_model
 from ragqa.records.record import AnswerRecord, CandidateEntry, RankingEntry, new_record_id
 from ragqa.records.store import RecordStore
-from ragqa.settings.config import Config, GenerationConfig
+from ragqa.settings.config import Config
 from ragqa.types import Answer, Candidate, ModelInfo, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
-from ragqa.types.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
+from ragqa.types.events.pipeline import FIRST_WORDS, Answered, Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.events.scoring import RelevanceMeasured, Scored
 
 if TYPE_CHECKING:
@@ -37,9 +34,6 @@ _STAGES: dict[type, str] = {
     Answered: "generation",
     Scored: "scoring",
 }
-
-
-FIRST_WORDS = "first words"  # part of the stage "generation": the seconds until its first words
 
 
 def words_per_second(text: str, seconds: Mapping[str, float]) -> float | None:
@@ -70,7 +64,7 @@ class Recorder:
         self._evidence: dict[str, Passage] = {}  # passages of a fan-out's sub-questions, by id
         self._record: AnswerRecord | None = None
         self._trace: list[TraceEvent] = []
-        self._waits_for_words = needs_language_model(config.generation.generator)
+        self._waits_for_words = config.generation.asks_model
         self._spans = _spans(question, config, self.record_id)
         self._spent = 0.0
         self._resumed = time.perf_counter()
@@ -147,7 +141,7 @@ class Recorder:
             fusion=config.fusion,
             reranking=config.reranking,
             filtering=config.filtering,
-            generation=without_credentials(config.generation),
+            generation=config.generation.without_credentials(),
             scoring=config.scoring,
             manifest=self._manifest,
             models=self._models,
@@ -196,13 +190,3 @@ def _distinct_passages(
     by_id = {one.passage.passage_id: one.passage for one in candidates}
     by_id |= {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits} | dict(evidence)
     return tuple(by_id[passage_id] for passage_id in sorted(by_id))
-
-
-def without_credentials(generation: GenerationConfig) -> GenerationConfig:
-    """The settings without ``user:password@`` and query in the server's address, and without a file's folder."""
-    if generation.local_model:
-        generation = replace(generation, local_model=Path(generation.local_model).name)
-    if not generation.base_url:
-        return generation
-    parts = urlsplit(generation.base_url)
-    return replace(generation, base_url=urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

@@ -22,7 +22,6 @@ from opentelemetry.trace import Status, StatusCode, Tracer
 from opentelemetry.util.types import AttributeValue
 
 from ragqa.infra.version import __version__
-from ragqa.plugins.registry import needs_language_model
 from ragqa.settings.config import Config
 from ragqa.types import Answer, Passage, Question, Ranking
 from ragqa.types.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
@@ -72,7 +71,7 @@ class Spans:
                 kept = [(one.passage, one.relevance) for one in selection.kept]
                 self._span(stage, "RETRIEVER", seconds, self._found(kept))
             case Answered(answer):
-                kind = "LLM" if needs_language_model(self._config.generation.generator) else "CHAIN"
+                kind = "LLM" if self._config.generation.asks_model else "CHAIN"
                 self._span(stage, kind, seconds, self._written(answer))
             case RelevanceMeasured(relevance):
                 self._relevance = relevance.value
@@ -122,7 +121,7 @@ class Spans:
             "ragqa.generator": answer.generator,
             "ragqa.is_refusal": answer.is_refusal,
         }
-        if needs_language_model(self._config.generation.generator):
+        if self._config.generation.asks_model:
             about |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
             about |= {"gen_ai.request.model": answer.model, "llm.model_name": answer.model}
             for kind, name, tokens in (

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from ragqa.english.days import asked_day
 from ragqa.filtering import as_asked
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
@@ -191,8 +190,7 @@ def reselect(
     another one. After a change of the fusion, the reranker may not have read some of the best passages: see `unread`.
     """
     own = view.config
-    day = asked_day(view.question)
-    filtering, used = (as_asked(one, day, view.rankings) for one in (filtering, own.filtering))
+    filtering, used = (as_asked(one, view.question, lambda: view.rankings)[0] for one in (filtering, own.filtering))
     if view.answer and view.selection and (fusion, filtering, reranking) == (own.fusion, used, own.reranking):
         return view.selection
     return _reselected(_Same(view), fusion.method, tuple(sorted(fusion.weights.items())), filtering, reranking)

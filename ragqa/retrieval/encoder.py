@@ -31,7 +31,7 @@ from ragqa.models.inference.precision import Computed, Subject, timings, trial_b
 from ragqa.models.inference.weights import merge_adapter, read_weights
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, SharedModel, weights_of
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 from ragqa.types import ModelInfo
 
 BERT_TOKENS_PER_BATCH: Final = 1536

@@ -14,20 +14,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from ragqa.plugins import registry
 from ragqa.settings.environment import has_llm
-from ragqa.settings.indexing import NO_ENCODER as NO_ENCODER
 from ragqa.settings.indexing import IndexingConfig as IndexingConfig
 from ragqa.settings.schema import Checked, Place, SettingSpec, check, check_all, declared, library, setting
-from ragqa.settings.schema import Precision as Precision
-from ragqa.settings.scoring import SCORING_PROFILES as SCORING_PROFILES
-from ragqa.settings.scoring import CoverageInput as CoverageInput
 from ragqa.settings.scoring import ScoringConfig as ScoringConfig
-from ragqa.settings.scoring import SplitterName as SplitterName
-from ragqa.settings.scoring import scoring_from_env as scoring_from_env
-from ragqa.settings.scoring import scoring_with as scoring_with
+from ragqa.settings.scoring import scoring_from_env
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
@@ -308,6 +304,17 @@ class GenerationConfig:
         check_all(self)
         check(self.timeout_seconds > 0, "time-out", "above 0 seconds", self.timeout_seconds)
         check(self.seed is None or 0 <= self.seed < 2**31, "seed", "in 0..2147483647 or None", self.seed)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether the generator asks a language model; False for an unknown name."""
+        return registry.needs_language_model(self.generator)
+
+    def without_credentials(self) -> GenerationConfig:
+        """The settings without ``user:password@`` and query in the server's address, and without a file's folder."""
+        url = urlsplit(self.base_url)
+        address = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+        return replace(self, local_model=Path(self.local_model).name, base_url=address)
 
 
 _ANY_GENERATOR: ContextVar[bool] = ContextVar("_ANY_GENERATOR", default=False)

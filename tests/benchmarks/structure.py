@@ -13,7 +13,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from tests.test_architecture import LEVELS, MODULES, PACKAGE, circles, module_graph, module_name, nodes, room_of
+from tests.test_architecture import LEVELS, MODULES, PACKAGE, circles, edges, module_graph, module_name, nodes, room_of
 
 QUESTION = "When must a firm report a loss?"
 MODULES_OF = """
@@ -37,13 +37,6 @@ finally:
     run = {{code.co_filename for code in seen if "/ragqa/" in code.co_filename}}
     print("FILES", len(run), file=sys.stderr)
 """
-
-
-def edges() -> set[tuple[str, str]]:
-    """Edges between rooms, the entries of `ragqa/`: a module of the one imports a module of the other."""
-    rooms = {module_name(path): room_of(path) for path in MODULES}
-    pairs = {(rooms[module], rooms[other]) for module, others in module_graph().items() for other in others}
-    return {(room, other) for room, other in pairs if room != other}
 
 
 def owners() -> dict[str, list[str]]:

@@ -22,9 +22,9 @@ from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.index import open_index
 from ragqa.infra import disk_cache
 from ragqa.infra import http as http_client
-from ragqa.infra.http import is_api_name
 from ragqa.loading import load_encoder
 from ragqa.plugins.protocols import Encoder
+from ragqa.plugins.registry import is_api_name
 from ragqa.retrieval import api_encoder
 from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, VectorCache
 from ragqa.retrieval.dense import check_unit_rows

@@ -26,7 +26,6 @@ from ragqa.evaluation.report import Row as Shown
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.index import Index, open_index
 from ragqa.infra.files import write_whole
-from ragqa.infra.http import is_api_name
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import obliqa
 from ragqa.lab.dataset.finishing import duplicates
@@ -34,6 +33,7 @@ from ragqa.lab.dataset.selecting import Plan, passages_of
 from ragqa.lab.dataset.stages import Row
 from ragqa.lab.dataset.validating import COVERED, cover
 from ragqa.plugins.protocols import ObligationClassifier
+from ragqa.plugins.registry import is_api_name
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.settings.config import Config, RerankingConfig

@@ -53,7 +53,6 @@ from ragqa.lab.dataset.stages import (
 )
 from ragqa.lab.dataset.validating import FUSED, RULES, Validator, judged
 from ragqa.lab.dataset.writing import PROMPT, written
-from ragqa.records.recorder import without_credentials
 from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
 from ragqa.settings.environment import has_llm, prompt_folder
 from ragqa.settings.paths import Paths
@@ -158,7 +157,7 @@ def _writer() -> GenerationConfig:
 
 
 def _deciding(config: GenerationConfig) -> Row:
-    plain = asdict(without_credentials(config))
+    plain = asdict(config.without_credentials())
     return {name: plain[name] for name in ("model", "local_model", "temperature", "seed")}
 
 

@@ -25,7 +25,7 @@ from ragqa.models import write_manifest
 from ragqa.models.inference.precision import Computed, Subject, timings
 from ragqa.models.inference.torch_engine import classifier_of, quiet_transformers, torch_version
 from ragqa.models.inference.weights import needs_base
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 
 if TYPE_CHECKING:
     import torch

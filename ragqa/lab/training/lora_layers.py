@@ -24,7 +24,7 @@ from ragqa.models.inference.pair_encoding import encodable, padded_length
 from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
 from ragqa.retrieval.encoder import covers
 from ragqa.retrieval.local_models import ADAPTER, EncoderWeights, weights_of
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

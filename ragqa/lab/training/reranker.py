@@ -22,7 +22,6 @@ import numpy.typing as npt
 from ragqa import models
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.measures import display_name
-from ragqa.infra.http import is_api_name
 from ragqa.lab.questions import MEASURES
 from ragqa.lab.training.loop import (
     Progress,
@@ -38,6 +37,7 @@ from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.retriever import RetrieverData, drawn_steps
 from ragqa.models.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.models.inference.torch_engine import load_tokenizer
+from ragqa.plugins.registry import is_api_name
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.reranker import KIND
 from ragqa.types import Ranking

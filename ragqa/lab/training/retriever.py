@@ -29,7 +29,7 @@ from ragqa.lab.training.loop import Progress, Reading, Training, TrainingRun, st
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.plugins.protocols import FloatMatrix, Retriever
 from ragqa.retrieval.ranking import Mask, Positions, best_positions
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 
 if TYPE_CHECKING:
     import torch

@@ -28,7 +28,7 @@ from ragqa.models.inference.pair_encoding import (
 )
 from ragqa.models.inference.precision import INPUTS, Computed, Subject, timings, trial_batch
 from ragqa.models.inference.torch_engine import TorchEngine, graphics_card, load_tokenizer, torch_version
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 
 Pair = tuple[str, str]
 

@@ -24,7 +24,7 @@ from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.plugins.protocols import NliModel
 from ragqa.scoring.repass.arithmetic import is_distribution, is_probabilities
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 from ragqa.types import ModelInfo
 from ragqa.types.scores import NliProbabilities
 

@@ -20,7 +20,7 @@ from ragqa.errors import ModelError, ScoringError
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.plugins.protocols import ObligationClassifier
-from ragqa.settings.config import Precision
+from ragqa.settings.schema import Precision
 from ragqa.types import ModelInfo
 
 KIND = "obligations"

@@ -18,6 +18,8 @@ from ragqa.types import Answer, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 
+FIRST_WORDS = "first words"  # in `Recorded.seconds`: the part of the stage "generation" until its first words
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:

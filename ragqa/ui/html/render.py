@@ -12,11 +12,11 @@ from typing import Final
 from urllib.parse import quote
 
 from ragqa.records.comparison import Said
-from ragqa.records.recorder import FIRST_WORDS
 from ragqa.records.words import QUOTED, cited_by, mark_word, with_names
 from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, Passage, Span
+from ragqa.types.events.pipeline import FIRST_WORDS
 from ragqa.types.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
 from ragqa.ui.html.reader import passage_text_html
 from ragqa.ui.html.template import Templates, shared, text_html

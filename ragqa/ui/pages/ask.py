@@ -267,7 +267,7 @@ def _writer_choice(config: Config, defaults: Config) -> None:
     if not can_ask():
         return
     models, writing = model_names(defaults.generation), config.generation
-    asks = registry.needs_language_model(writing.generator)
+    asks = writing.asks_model
     named = ((label, local, model) for label, (model, local) in models.items())
     now = next(
         (label for label, local, model in named if local == writing.local_model and (local or model == writing.model)),

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from ragqa.errors import RagqaError
-from ragqa.infra.http import is_api_name, missing_key
+from ragqa.infra.http import missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
 from ragqa.records.differences import Difference, differences
@@ -308,7 +308,7 @@ def _reranking_widgets(
     elif missing:
         words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
         st.warning(plain_markdown(f"{words} To add it: {_adding(missing, index)}"))
-    if is_api_name(values["reranker"]):
+    if registry.is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
     key = missing_key(values["reranker"])
     if key:

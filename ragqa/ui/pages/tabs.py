@@ -14,7 +14,7 @@ from ragqa.index import Index
 from ragqa.records.differences import writer_model
 from ragqa.records.memo import memo_of
 from ragqa.records.memo_files import memo_bytes
-from ragqa.records.recorder import without_credentials, words_per_second
+from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
@@ -274,7 +274,7 @@ def _record(drawn: _Drawn) -> None:
 
 def _settings(config: Config) -> dict[str, object]:
     """Every setting under its dotted name."""
-    config = replace(config, generation=without_credentials(config.generation))
+    config = replace(config, generation=config.generation.without_credentials())
     found: dict[str, object] = {"corpus": config.index}
     for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
         unused = () if part != "generation" or writer_model(config.generation) else _OF_A_MODEL

@@ -31,7 +31,8 @@ from ragqa.records.view import from_record
 from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
-from ragqa.settings.config import NO_ENCODER, Config, FusionConfig, RerankingConfig, ScoringConfig
+from ragqa.settings.config import Config, FusionConfig, RerankingConfig, ScoringConfig
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import Preset

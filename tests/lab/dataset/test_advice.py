@@ -21,7 +21,8 @@ from ragqa.lab.dataset.advice import (
     taken,
 )
 from ragqa.loading import load_obligations
-from ragqa.settings.config import NO_ENCODER, RerankingConfig, ScoringConfig
+from ragqa.settings.config import RerankingConfig, ScoringConfig
+from ragqa.settings.indexing import NO_ENCODER
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS, Preset
 

@@ -14,7 +14,8 @@ from ragqa.errors import ConfigError, ModelError
 from ragqa.loading import VERIFIER, load_nli, load_obligations, load_readers
 from ragqa.models import resolve_model
 from ragqa.models.hub import fetch, is_hub_name
-from ragqa.settings.config import SCORING_PROFILES, ScoringConfig, scoring_from_env, scoring_with
+from ragqa.settings.config import ScoringConfig
+from ragqa.settings.scoring import SCORING_PROFILES, scoring_from_env, scoring_with
 from ragqa.types.scores import ScoringMode
 from tests.scoring.repass.test_nli import PAIRS, numbers, tiny_tokenizer, transformers_logits
 from tests.support.helpers import forget_cached

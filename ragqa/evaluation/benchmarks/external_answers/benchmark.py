@@ -26,8 +26,9 @@ from ragqa.evaluation.benchmarks.external_answers.results import CSV, DETAILS, T
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row, shown
 from ragqa.loading import load_scorer
 from ragqa.plugins.protocols import Scorer
-from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
+from ragqa.settings.config import ScoringConfig
 from ragqa.settings.paths import Paths
+from ragqa.settings.scoring import scoring_from_env, scoring_with
 from ragqa.types import Question
 from ragqa.types.scores import ScoringMode
 

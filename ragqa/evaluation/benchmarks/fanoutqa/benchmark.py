@@ -40,7 +40,6 @@ from ragqa.evaluation.files import has_answers
 from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.generation.llm.client import ChatClient
 from ragqa.infra.journal import digest
-from ragqa.records.recorder import without_credentials
 from ragqa.settings.config import Config, GenerationConfig
 from ragqa.settings.environment import api_key, has_llm
 from ragqa.settings.paths import Paths
@@ -110,8 +109,8 @@ def stamp_of(questions: Sequence[FanOutQuestion], solver: Solver, config: Genera
     return _stamp("FanOutQA", questions) | {
         "setting": str(solver.setting),
         "model": config.model,
-        "base_url": without_credentials(config).base_url,
-        **({"local_model": without_credentials(config).local_model} if config.local_model else {}),
+        "base_url": config.without_credentials().base_url,
+        **({"local_model": config.without_credentials().local_model} if config.local_model else {}),
         "temperature": config.temperature,
         "max_tokens": config.max_tokens,
         "seed": config.seed,

@@ -32,7 +32,6 @@ from ragqa.evaluation.loading import config_of
 from ragqa.evaluation.report import Comparison, Figure, Line, Report, Row, shown
 from ragqa.generation.prompts import load_prompt
 from ragqa.infra.journal import digest
-from ragqa.records.recorder import without_credentials
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 
@@ -54,7 +53,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     stamp = {
         "schema_version": SCHEMA_VERSION,
         "part": settings["part"],
-        "generation": asdict(without_credentials(config)),
+        "generation": asdict(config.without_credentials()),
         "prompt": load_prompt("follow_up").version.version,
     }
     items = tuple(

@@ -55,7 +55,6 @@ from ragqa.evaluation.run_files import write_run
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import translated
 from ragqa.pipeline import Pipeline
-from ragqa.plugins.registry import needs_language_model
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from ragqa.types.scores import Verdict
@@ -251,7 +250,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     stamp = {**answer_stamp_of(questions, pipeline), "schema_version": SCHEMA_VERSION, "variant": variant}
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
     loaded = AnswersContext(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
-    columns = (*COLUMNS, *TOKENS) if needs_language_model(pipeline.config.generation.generator) else COLUMNS
+    columns = (*COLUMNS, *TOKENS) if pipeline.config.generation.asks_model else COLUMNS
     return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from ragqa.evaluation.answer_file import figures_of
 from ragqa.evaluation.report import Column
-from ragqa.records.recorder import FIRST_WORDS
 from ragqa.scoring.repass.attribution import copied_share
 from ragqa.types import Answer, Passage, Usage
+from ragqa.types.events.pipeline import FIRST_WORDS
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import CitationStatus, Verdict
 
