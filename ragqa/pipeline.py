@@ -23,7 +23,6 @@ from ragqa.plugins import registry
 from ragqa.plugins.protocols import Generator, Retriever, Scorer, SearchingGenerator
 from ragqa.records.recorder import Recorder
 from ragqa.records.store import RecordStore
-from ragqa.records.words import as_of_words
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
@@ -142,8 +141,11 @@ class Pipeline:
             answer = yield from generator.stream(question, selection.passages)
         if config.generation.generator in registry.entry_points_of(registry.GENERATORS):
             check_answer(answer, len(selection.passages), self.config.generation.generator)
-        said = (as_of_words(config.filtering.in_force, selection), answer.note)
-        answer = replace(answer, note=" ".join(filter(None, said)))
+        if config.filtering.in_force:
+            from ragqa.records.words import as_of_words  # a module that few questions need
+
+            said = (as_of_words(config.filtering.in_force, selection), answer.note)
+            answer = replace(answer, note=" ".join(filter(None, said)))
         yield Answered(answer)
         if relevance := self.relevance(question, answer, selection.passages):
             yield RelevanceMeasured(relevance)

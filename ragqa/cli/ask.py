@@ -21,10 +21,8 @@ from ragqa.plugins.registry import RETRIEVERS, listed
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance
-from ragqa.settings import presets
 from ragqa.settings.config import Config, FusionConfig, settings_at, with_values
 from ragqa.settings.paths import Paths
-from ragqa.settings.preset_files import find_preset
 from ragqa.settings.schema import Place, SettingSpec
 from ragqa.types import Question
 from ragqa.types.events.generation import TraceEvent
@@ -190,7 +188,12 @@ def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bo
 
 def with_preset(config: Config, name: str | None) -> Config:
     """The settings, with those of the preset or preset file ``name`` if one is given."""
-    return presets.with_preset(config, find_preset(name, Paths.from_env().presets)) if name else config
+    if not name:
+        return config
+    from ragqa.settings import presets  # modules that a question by default does not need
+    from ragqa.settings.preset_files import find_preset
+
+    return presets.with_preset(config, find_preset(name, Paths.from_env().presets))
 
 
 def _shares(weights: list[str]) -> dict[str, float]:

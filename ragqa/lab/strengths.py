@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragqa.corpus import load_corpus
-from ragqa.english.sentences import split_sentences
+from ragqa.english.sentences import split_sentences, taken_apart
 from ragqa.errors import CorpusError
 from ragqa.lab.labelled import DATA, rows_of
-from ragqa.scoring.verdicts.listings import taken_apart
 from ragqa.types import Passage
 from ragqa.types.scores import Strength
 

@@ -15,10 +15,9 @@ from ragqa.english.clauses import main_modal, opens_clause
 from ragqa.english.phrases import (
     ParsedSentence,
 )
-from ragqa.english.sentences import reads_as_heading, split_sentences
+from ragqa.english.sentences import Item, Listing, reads_as_heading, split_sentences, taken_apart
 from ragqa.library.register_parts import NO_PARTS, Parts, parts_of, row_strength
 from ragqa.scoring.strength import strength_of
-from ragqa.scoring.verdicts.listings import Item, Listing, taken_apart
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 

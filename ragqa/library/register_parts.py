@@ -25,9 +25,9 @@ from ragqa.english.phrases import (
 )
 from ragqa.english.quantities import RECURRENCE, unit_at
 from ragqa.english.reading import read
+from ragqa.english.sentences import taken_apart
 from ragqa.english.words import words_of
 from ragqa.scoring.strength import strength_of
-from ragqa.scoring.verdicts.listings import taken_apart
 from ragqa.types import Span
 from ragqa.types.scores import Strength
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from ragqa.errors import RecordError
 from ragqa.records.cases import CaseEvent, CaseView, Signer, Step, case_of
-from ragqa.records.database import Database
-from ragqa.records.engines import Execute
+from ragqa.records.database import Database, Execute
 from ragqa.records.record import new_record_id
 
 _ADD: Final = "INSERT INTO case_events VALUES (?,?,?,?) ON CONFLICT DO NOTHING"

@@ -15,8 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ragqa.errors import RecordError
-from ragqa.records.database import Database
-from ragqa.records.engines import Execute
+from ragqa.records.database import Database, Execute
 from ragqa.records.reader import ALL, NONE, marks
 from ragqa.records.record import AnswerRecord, RecordSummary
 from ragqa.types.scores import Verdict

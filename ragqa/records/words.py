@@ -63,10 +63,8 @@ def place(passage: Passage) -> str:
 
 
 def as_of_words(day: str, selection: Selection) -> str:
-    """What an answer says about the day, YYYY-MM-DD, that it was asked as of; empty without a day."""
+    """What an answer says about the day, YYYY-MM-DD, that it was asked as of."""
     gone = [one.passage for one in selection.dropped if one.drop is Drop.NOT_IN_FORCE]
-    if not day:
-        return ""
     if not gone:
         return f"As of {day}: of the passages found, none was left out for its dates."
     named = "; ".join(f"{short_name(one)} ({one.days})" for one in gone[:3])

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ragqa.errors import ConfigError, RecordError
-from ragqa.records.database import MIGRATIONS
-from ragqa.records.engines import AwayError, PostgresEngine, engine_of
+from ragqa.records.database import MIGRATIONS, AwayError, PostgresEngine, engine_of
 from ragqa.records.reader import RecordReader
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths

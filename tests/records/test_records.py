@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from ragqa.errors import RecordError
 from ragqa.filtering import select
 from ragqa.fusion import fuse
-from ragqa.records.engines import engine_of
+from ragqa.records.database import engine_of
 from ragqa.records.record import AnswerRecord, new_record_id
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore

@@ -16,9 +16,8 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief, calibration_of
-from ragqa.scoring.verdicts.clashes import Clash, edited
+from ragqa.scoring.verdicts.copies import Clash, Quotations, edited
 from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in
-from ragqa.scoring.verdicts.quotations import Quotations
 from ragqa.scoring.verdicts.windows import Similarity, Window, Windows
 from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import AnswerSentence, Passage, Span

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ragqa.english.quantities import Quantity, unmatched
 from ragqa.english.reading import Date, read
-from ragqa.scoring.verdicts.listings import taken_apart
+from ragqa.english.sentences import taken_apart
 from ragqa.scoring.verdicts.windows import Similarity, covers
 from ragqa.types import AnswerSentence, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise

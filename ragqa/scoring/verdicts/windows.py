@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 
 from ragqa.english.reading import read
-from ragqa.scoring.verdicts.listings import taken_apart
+from ragqa.english.sentences import taken_apart
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Premise
 

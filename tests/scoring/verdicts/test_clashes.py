@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.english.reading import read
-from ragqa.scoring.verdicts.clashes import date_clash, edited, quantity_clash
+from ragqa.scoring.verdicts.copies import date_clash, edited, quantity_clash
 
 
 def clash(said: str, found: str) -> tuple[str, str, str] | None:

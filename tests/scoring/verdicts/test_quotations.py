@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.scoring.verdicts.quotations import position_in
+from ragqa.scoring.verdicts.copies import position_in
 from ragqa.types.scores import Verdict
 from tests.support.fakes import passage
 from tests.support.judging import NO, verdict_of

@@ -1,8 +1,8 @@
 """What is read for a sentence: alone, an item after its lead-in, with neighbours, a short passage whole; titles."""
 
 from ragqa.english.reading import read
+from ragqa.english.sentences import taken_apart
 from ragqa.scoring.repass.breakdown import source_premises
-from ragqa.scoring.verdicts.listings import taken_apart
 from ragqa.scoring.verdicts.windows import LONG, Windows, covers
 from ragqa.types.scores import ScoringMode
 from tests.support.fakes import passage
