@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -101,10 +101,11 @@ PASSAGES_MAX_CHARS = 60_000  # all passages together: ten of the longest, about 
 ANSWER_MAX_CHARS = 30_000  # of an answer to correct; a longer answer is not sent
 MIN_PASSAGE_CHARS = 200  # a passage that would be cut below this is not sent at all
 TURN_MAX_CHARS = 1_500  # of each question and answer of a thread
-SOURCE_MAX_CHARS = 200  # title and section above a passage
+SOURCE_MAX_CHARS = 200  # title and section above a passage; an attribute of a tag
 
 _CUT = " […]"
-_TAG_LIKE = re.compile(r"[<＜﹤‹〈](?=[\s/]*(?:passage|question|answer))", re.IGNORECASE)
+_TAGS = "passage|question|answer|document|fragment|result|search|reference|submission"  # of frames
+_TAG_LIKE = re.compile(rf"[<＜﹤‹〈](?=[\s/]*(?:{_TAGS}))", re.IGNORECASE)
 _CONTROL_TOKEN = re.compile(r"([<\[](?=\||/?INST\]|</?SYS>>|/?s>|(?:start|end)_of_turn>)|\|(?=>))", re.IGNORECASE)
 
 
@@ -154,14 +155,14 @@ def build_numbered_prompt(
     sources = [_source(passage) for passage in passages[: len(texts)]]
     written = _bounded(without_invisible(answer).strip(), ANSWER_MAX_CHARS)[0]
     parts = [asked, *texts, *sources, *([written] if written else [])]
-    code = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+    code = code_of(parts)
     blocks = [
-        f'<passage-{code} number="{number}">\n{_defused(source)}\n{_defused(body)}\n</passage-{code}>'
+        frame("passage", code, f"{source}\n{body}", number=str(number))
         for (number, _), source, body in zip(numbered, sources, texts, strict=False)
     ]
-    blocks.append(f"<question-{code}>\n{_defused(asked)}\n</question-{code}>")
+    blocks.append(frame("question", code, asked))
     if written:
-        blocks.append(f"<answer-{code}>\n{_defused(written)}\n</answer-{code}>")
+        blocks.append(frame("answer", code, written))
     return Prompt(
         messages=(
             {"role": "system", "content": text.system(code)},
@@ -182,22 +183,33 @@ def build_follow_up_prompt(asked: str, turns: Sequence[tuple[str, str]], text: P
     parts = [
         _bounded(without_invisible(part).strip(), TURN_MAX_CHARS)[0] for turn in (*turns, (asked,)) for part in turn
     ]
-    code = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-    tags = [
-        tag
-        for number, _ in enumerate(turns, start=1)
-        for tag in (f"question-{code} {number}", f"answer-{code} {number}")
+    code = code_of(parts)
+    blocks = [
+        frame(("question", "answer")[n % 2], code, part, number=str(n // 2 + 1)) for n, part in enumerate(parts[:-1])
     ]
-    blocks = [_framed(tag, part) for tag, part in zip([*tags, f"question-{code}"], parts, strict=True)]
+    blocks.append(frame("question", code, parts[-1]))
     user: Message = {"role": "user", "content": "\n\n".join(blocks)}
     return Prompt(({"role": "system", "content": text.system(code)}, user), 0, text.version)
 
 
-def _framed(tag: str, body: str) -> str:
-    """The text between tags; after a space, ``tag`` gives the number of the turn."""
-    name, _, number = tag.partition(" ")
-    opening = f'{name} number="{number}"' if number else name
-    return f"<{opening}>\n{_defused(body)}\n</{name}>"
+def code_of(texts: Iterable[str]) -> str:
+    """The code in the tags around these texts, which none of their authors can know."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def frame(name: str, code: str, text: str, **attributes: str) -> str:
+    """The text between tags; what looks like a tag or a control token in it is changed a little (`defused`)."""
+    shown = "".join(f' {key}="{_attribute(value)}"' for key, value in attributes.items())
+    return f"<{name}-{code}{shown}>\n{defused(text)}\n</{name}-{code}>"
+
+
+def defused(text: str) -> str:
+    """The text without invisible characters, and with what looks like our tags or a control token made harmless."""
+    return _CONTROL_TOKEN.sub(r"\1 ", _TAG_LIKE.sub("(", without_invisible(text)))
+
+
+def _attribute(text: str) -> str:
+    return " ".join(defused(text).replace('"', "'").replace(">", "").split())[:SOURCE_MAX_CHARS]
 
 
 def _fitting(texts: Sequence[str]) -> tuple[list[str], int]:
@@ -226,11 +238,6 @@ def _source(passage: Passage) -> str:
     names = (passage.title or passage.document_id, passage.section, passage.number)
     line = " | ".join(" ".join(without_invisible(name).split()) for name in names if name.strip())
     return "Source: " + _bounded(line, SOURCE_MAX_CHARS)[0]
-
-
-def _defused(text: str) -> str:
-    """The text with anything that looks like a tag or a control token changed just enough not to be one."""
-    return _CONTROL_TOKEN.sub(r"\1 ", _TAG_LIKE.sub("(", text))
 
 
 def _note(*, asked_cut: bool, n_cut: int, n_left_out: int) -> str:

@@ -38,12 +38,12 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     Rouge,
 )
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
-from ragqa.evaluation.benchmarks.fanoutqa.settings import code_of, frame, instructions, messages_of
+from ragqa.evaluation.benchmarks.fanoutqa.settings import instructions, messages_of
 from ragqa.evaluation.store import open_store
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.llm.reply_cache import ReplyCache, caching_replies
-from ragqa.generation.prompts import Message
+from ragqa.generation.prompts import Message, code_of, frame
 from ragqa.infra.journal import digest
 from ragqa.settings.config import GenerationConfig
 from ragqa.types.streams import returned

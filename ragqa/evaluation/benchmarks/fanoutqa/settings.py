@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
@@ -40,8 +40,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import Normaliser
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
-from ragqa.generation.prompts import Message
-from ragqa.infra.cleaning import without_invisible
+from ragqa.generation.prompts import Message, code_of, defused, frame
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, PromptVersion, Usage
 from ragqa.types.streams import returned
@@ -51,10 +50,6 @@ MIN_CONTEXT = 2_048
 DEFAULT_CONTEXT = 128_000  # tokens, of ragqa's default model
 MAX_ANSWER_TOKENS = 512  # as in the paper
 MAX_SEARCHES = 30  # half of all questions need at most 6 pages, 5 of 1,034 more than 30; --searches changes it
-MAX_ATTRIBUTE_CHARS = 200  # of a title or a search above a fragment
-_TAGS = "question|document|fragment|result|search|reference|submission"
-_TAG_LIKE = re.compile(rf"[<＜﹤‹〈](?=[\s/]*(?:{_TAGS}))", re.IGNORECASE)
-_CONTROL_TOKEN = re.compile(r"([<\[](?=\||/?INST\]|</?SYS>>|/?s>|(?:start|end)_of_turn>)|\|(?=>))", re.IGNORECASE)
 _SEARCH = re.compile(r"<search>\s*(.+?)\s*</search>", re.DOTALL)  # only at the very beginning, as in the paper's parser
 _LEFT_OUT = "Left out: all results together are too long."
 
@@ -335,29 +330,9 @@ def prompt_version(name: str) -> PromptVersion:
     return PromptVersion(f"fanoutqa_{name}", hashlib.sha256(instructions(name).encode()).hexdigest()[:12])
 
 
-def code_of(texts: Iterable[str]) -> str:
-    """The code in the tags around these texts, which none of their authors can know."""
-    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
-
-
-def frame(name: str, code: str, text: str, **attributes: str) -> str:
-    """The text between tags; what looks like a tag or a control token in it is changed a little (`defused`)."""
-    shown = "".join(f' {key}="{_attribute(value)}"' for key, value in attributes.items())
-    return f"<{name}-{code}{shown}>\n{defused(text)}\n</{name}-{code}>"
-
-
-def defused(text: str) -> str:
-    """The text without invisible characters, and with what looks like our tags or a control token made harmless."""
-    return _CONTROL_TOKEN.sub(r"\1 ", _TAG_LIKE.sub("(", without_invisible(text)))
-
-
 def messages_of(name: str, code: str, content: str) -> list[Message]:
     """The prompt as the system message, for frames with this code, and ``content`` as the user's message."""
     return [
         {"role": "system", "content": instructions(name).replace("{code}", code)},
         {"role": "user", "content": content},
     ]
-
-
-def _attribute(text: str) -> str:
-    return " ".join(defused(text).replace('"', "'").replace(">", "").split())[:MAX_ATTRIBUTE_CHARS]
