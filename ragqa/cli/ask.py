@@ -16,10 +16,10 @@ from ragqa.cli.options import reshaped
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, relevance_group, scores_group
 from ragqa.errors import ConfigError
-from ragqa.generation.trace_words import trace_words
 from ragqa.plugins.registry import RETRIEVERS, listed
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
+from ragqa.records.trace_words import trace_words
 from ragqa.records.view import View, advance
 from ragqa.settings.config import Config, FusionConfig, settings_at, with_values
 from ragqa.settings.paths import Paths

@@ -12,11 +12,11 @@ import typer
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, record_table, scores_group
 from ragqa.errors import ConfigError, RecordError
-from ragqa.generation.trace_words import trace_words
 from ragqa.infra.files import write_whole
-from ragqa.lab.claims import claims_in
 from ragqa.records.case_store import CaseStore
+from ragqa.records.record import claims_in
 from ragqa.records.store import RecordStore
+from ragqa.records.trace_words import trace_words
 from ragqa.records.view import from_record
 from ragqa.settings.paths import Paths
 from ragqa.types import Selection

@@ -9,12 +9,11 @@ import gzip
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ragqa.lab.labelled import rows_of
-from ragqa.records.record import AnswerRecord
 
 FOLDS = 5
 
@@ -113,41 +112,6 @@ def read_claims(path: Path) -> tuple[ClaimedPassage, ...]:
 def read_gaps(path: Path) -> tuple[Gap, ...]:
     """The rules of ``gaps.jsonl``, in the file's order. Raises CorpusError naming the line."""
     return rows_of(path, Gap)
-
-
-def claims_in(record: AnswerRecord) -> list[dict[str, Any]]:
-    """Readers' feedback on the verdicts of a record, as rows of ``claims.jsonl``; their folds are by record.
-
-    A claim belongs to the passage of the deciding source sentence, or of the first sentence if none decided.
-    """
-    if record.scored is None:
-        return []
-    shown, found = record.scored.paper, []
-    for said in record.feedback:
-        judged = next((one for one in shown.verdicts if one.index == said.index), None)
-        if (
-            judged is None
-            or not shown.premises
-            or str(said.verdict) not in {"supported", "contradicted", "unsupported"}
-        ):
-            continue
-        number = shown.premises[judged.deciding or 0].passage_index
-        places = [n for n, premise in enumerate(shown.premises) if premise.passage_index == number]
-        deciding = [places.index(n) for n in (*judged.contradicting, *judged.supporting) if n in places]
-        text = next(one.sentence.text for one in shown.sentences if one.index == said.index)
-        claim = {"text": text, "label": str(said.verdict), "kind": "feedback", "from": deciding or [0]}
-        found.append(
-            {
-                "id": f"feedback:{record.record_id}",
-                "corpus": record.index,
-                "title": record.kept[number].title,
-                "sentences": [shown.premises[n].text for n in places],
-                "writer": "feedback",
-                "claims": [claim],
-                "questions": [],
-            }
-        )
-    return found
 
 
 def claims_kind(path: Path) -> Literal["claims", "gaps", "wice", "written"]:

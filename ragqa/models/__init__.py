@@ -159,7 +159,7 @@ def write_manifest(folder: Path, kind: str, weights: str, **further: str) -> Non
 
 
 def _weights_files(path: Path) -> list[Path]:
-    if path.is_file():
+    if path.is_file() or path.suffix == ".safetensors":
         return [path]
     named = manifest_of(path).get("weights")
     files = [path / named] if named else sorted(path.glob("*.safetensors"))

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from ragqa.filtering import as_asked
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
-from ragqa.generation.trace_words import trace_words
 from ragqa.records.record import AnswerRecord
+from ragqa.records.trace_words import trace_words
 from ragqa.scoring.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, IndexingConfig, RerankingConfig
 from ragqa.types import Answer, Question, Ranking, Selection

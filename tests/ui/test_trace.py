@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ragqa.generation.loc import LocGenerator
-from ragqa.generation.trace_words import plan_words, trace_words
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.trace_words import plan_words, trace_words
 from ragqa.records.view import View, advance, from_record
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier

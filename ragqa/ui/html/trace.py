@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ragqa.english.words import quantity
-from ragqa.generation.trace_words import plan_words
+from ragqa.records.trace_words import plan_words
 from ragqa.types import Passage, SubQuestion
 from ragqa.types.events.generation import (
     BestSoFar,

@@ -10,9 +10,9 @@ import pytest
 from ragqa.fusion import fuse
 from ragqa.generation.fanout.generator import NOTHING_TO_TAKE_APART
 from ragqa.generation.fanout.merging import reselected, with_passages
-from ragqa.generation.trace_words import trace_words
 from ragqa.records.record import SCHEMA_VERSION, AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.trace_words import trace_words
 from ragqa.records.view import View, advance, from_record, reselect
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
 from ragqa.types import Drop, Question, SubQuestion
