@@ -43,7 +43,6 @@ from ragqa.types import Passage
 
 CHANGES: Final = "changes.jsonl"
 MAX_TOKENS: Final = IndexingConfig().chunk_max_tokens
-_NAMES: Final = {"en": "English"}
 
 Updating = Generator[BuildProgress, None, Manifest]
 FurtherModels = Callable[[Sequence[str]], Mapping[str, Any]]

@@ -287,12 +287,12 @@ def origin(group: str, name: str) -> ModelInfo | None:
     return ModelInfo(f"{_package(point)} {point.dist.version if point.dist else ''}".strip(), "", "")
 
 
-def parts_table(group: str, options: Mapping[str, str] | None = None) -> str:
-    """The group's bundled parts as a Markdown table; ``options`` gives the values of an option by its name."""
-    rows = []
-    for part in ours(group):
-        told = "; ".join(f"`{name}` {(options or {}).get(name, '')}".strip() for name in part.options)
-        rows.append((f"`{part.name}`", part.explanation, ", ".join(part.needs), told))
+def parts_table(group: str) -> str:
+    """The group's bundled parts as a Markdown table."""
+    rows = [
+        (f"`{part.name}`", part.explanation, ", ".join(part.needs), "; ".join(f"`{name}`" for name in part.options))
+        for part in ours(group)
+    ]
     return table(("name", "what it is", "needs", "options"), rows)
 
 

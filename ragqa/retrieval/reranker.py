@@ -53,10 +53,8 @@ class CrossEncoderReranker(TextReranker):
 
         A question and text that exceed the model's window (at most 512 tokens) are cut, the longer one first.
         """
-        distinct = list(dict.fromkeys(texts))
-        logits = self._classifier.logits([(question, text) for text in distinct])[:, 0].tolist()
-        logit_of = dict(zip(distinct, map(float, logits), strict=True))
-        return [logit_of[text] for text in texts]
+        scores: list[float] = self._classifier.logits([(question, text) for text in texts])[:, 0].tolist()
+        return scores
 
 
 def read_again(reranker: Reranker, question: str, fused: Ranking, depth: int, corpus: Corpus) -> dict[str, float]:

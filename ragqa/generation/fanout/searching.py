@@ -81,14 +81,10 @@ def parts_of(question: str, ranking: Ranking, most: int) -> tuple[PlannedQuestio
     return decompose(question, most, titles)
 
 
-def search_parts(
-    parts: Sequence[PlannedQuestion], search: Search, first: int = 1, parent: int = 0
-) -> Iterator[RankedSubQuestion]:
-    """Each part as a sub-question, numbered from ``first``, with its ranking."""
-    for number, part in enumerate(parts, start=first):
-        yield RankedSubQuestion(
-            SubQuestion(number, part.text, parent, part.reason, part.name), best_of(search(part.text))
-        )
+def search_parts(parts: Sequence[PlannedQuestion], search: Search) -> Iterator[RankedSubQuestion]:
+    """Each part as a sub-question, numbered from 1, with its ranking."""
+    for number, part in enumerate(parts, start=1):
+        yield RankedSubQuestion(SubQuestion(number, part.text, 0, part.reason, part.name), best_of(search(part.text)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,6 @@ class Server:
     model: str
     timeout_seconds: float
     n_tries: int
-    is_local: bool = False
     password: str = field(default="", repr=False)  # of the login in its address, to be redacted in its messages
 
     @property

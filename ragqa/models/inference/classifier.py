@@ -76,9 +76,13 @@ class SequenceClassifier:
         self._lock = FairLock()
 
     def logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
-        """float32 array of shape (n_pairs, n_labels), in the order given."""
-        found = [self._logits(pairs[n : n + PAIRS_PER_ENCODING]) for n in range(0, len(pairs), PAIRS_PER_ENCODING)]
-        return np.concatenate(found) if found else np.zeros((0, self.n_labels), np.float32)
+        """float32 array of shape (n_pairs, n_labels), in the order given; equal pairs are computed once."""
+        row = {pair: n for n, pair in enumerate(dict.fromkeys(pairs))}
+        distinct, every = list(row), range(0, len(row), PAIRS_PER_ENCODING)
+        found = [self._logits(distinct[n : n + PAIRS_PER_ENCODING]) for n in every]
+        return (
+            np.concatenate(found)[[row[pair] for pair in pairs]] if found else np.zeros((0, self.n_labels), np.float32)
+        )
 
     @property
     def n_labels(self) -> int:

@@ -68,8 +68,7 @@ class CrossEncoderNli(NliModel):
         4,000th character. With OpenVINO a pair has the same bits whatever pairs are beside it; with PyTorch results
         depend on them by less than 1e-5 (bf16: 0.005). Raises ScoringError if a result is not finite.
         """
-        distinct = list(dict.fromkeys(pairs))
-        logits = self._classifier.logits(distinct).astype(np.float64)[:, self._columns]
+        logits = self._classifier.logits(pairs).astype(np.float64)[:, self._columns]
         if not np.isfinite(logits).all():
             raise ScoringError(
                 f"The NLI model {self._info.name} gave numbers that are not finite in {self._info.precision}; "
@@ -77,8 +76,7 @@ class CrossEncoderNli(NliModel):
             )
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
-        probabilities_of = dict(zip(distinct, (NliProbabilities(*row) for row in probabilities.tolist()), strict=True))
-        return [probabilities_of[pair] for pair in pairs]
+        return [NliProbabilities(*row) for row in probabilities.tolist()]
 
 
 def label_columns(config: dict[str, Any], folder: Path) -> list[int]:

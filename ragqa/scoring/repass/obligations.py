@@ -138,13 +138,12 @@ class TransformerObligationClassifier(ObligationClassifier):
 
         Raises ScoringError where a result is not a number.
         """
-        distinct = list(dict.fromkeys(sentences))
-        logits = self._classifier.logits([(sentence, "") for sentence in distinct])
+        logits = self._classifier.logits([(sentence, "") for sentence in sentences])
         if not np.isfinite(logits).all():
             msg = f"The obligation classifier {self._info.name} gave numbers that are not finite; check its files."
             raise ScoringError(msg)
-        obliges = dict(zip(distinct, (logits.argmax(axis=1) == self._column).tolist(), strict=True))
-        return [obliges[sentence] for sentence in sentences]
+        obliges: list[bool] = (logits.argmax(axis=1) == self._column).tolist()
+        return obliges
 
 
 def obligation_column(config: dict[str, Any], folder: Path) -> int:

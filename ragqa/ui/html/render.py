@@ -94,15 +94,14 @@ def answer_html(
     passages: Sequence[Passage],
     final: Collection[int] | None = None,
     checks: Sequence[CitationCheck] = (),
-    flagged: bool = True,
     verdicts: Sequence[SentenceVerdict] = (),
 ) -> str:
     """The answer as a list of its sentences, each with its verdict (if known) and the rules that it cites.
 
     Sentence ``i`` opens the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
     sentences whose verdict is final (None: all scored ones). With ``checks`` a citation that does not hold is struck
-    out and an added one is underlined; if ``flagged``, a few words after the sentence say so. Without ``verdicts`` the
-    raw ones of ``scores`` are shown.
+    out and an added one is underlined, and a few words after the sentence say so. Without ``verdicts`` the raw ones
+    of ``scores`` are shown.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
     check_of, rows = {check.index: check for check in checks}, []
@@ -112,7 +111,7 @@ def answer_html(
         verdict, check = known.get(index), check_of.get(index)
         words, kind = mark_of(verdict, judged.get(index)) if verdict else ("", "")
         cited = [(number, passages[number - 1]) for number in cited_by(sentence, check) if number <= len(passages)]
-        flag = with_names(citation_flag(check), passages) if flagged and check else ""
+        flag = with_names(citation_flag(check), passages) if check else ""
         one, is_final = judged.get(index), final is None or index in final
         reason = with_names(one.reason, passages) if one else ""
         rows.append((index, between, sentence.text, verdict, words, kind, one, reason, is_final, cited, check, flag))

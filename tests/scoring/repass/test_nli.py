@@ -240,8 +240,8 @@ def test_labels_numbered_in_two_ways_are_refused(tmp_path):
 
 
 def test_equal_pairs_are_computed_once(tiny, monkeypatch):
-    asked, logits = [], SequenceClassifier.logits
-    monkeypatch.setattr(SequenceClassifier, "logits", lambda self, pairs: asked.extend(pairs) or logits(self, pairs))
+    asked, logits = [], SequenceClassifier._logits
+    monkeypatch.setattr(SequenceClassifier, "_logits", lambda self, pairs: asked.extend(pairs) or logits(self, pairs))
     first = load(tiny).predict([PAIRS[0], PAIRS[1], PAIRS[0]])
     assert asked == [PAIRS[0], PAIRS[1]]
     assert first[0] == first[2]
