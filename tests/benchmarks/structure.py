@@ -1,5 +1,7 @@
 """The figures of the tree: `python -m tests.benchmarks.structure`; with ``--run`` it asks a question, too.
 
+With ``--files`` it only lists the files whose functions that question calls, with the number of these functions.
+
 Entries of `ragqa/`, edges between rooms, what commands import, files whose functions a question calls, where settings
 and durable writes stand, class names with several owners, lines and statements by room.
 """
@@ -25,6 +27,7 @@ finally: print("MODULES", sum(n == "ragqa" or n.startswith("ragqa.") for n in sy
 """
 FILES_RUN = """
 import sys, threading
+from collections import Counter
 seen = set()
 def look(frame, event, argument):
     if event == "call" and frame.f_code.co_flags & 1: seen.add(frame.f_code)
@@ -34,8 +37,9 @@ try: app(["ask", {question!r}])
 except SystemExit: pass
 finally:
     sys.setprofile(None); threading.setprofile(None)
-    run = {{code.co_filename for code in seen if "/ragqa/" in code.co_filename}}
+    run = Counter(code.co_filename.rpartition("/ragqa/")[2] for code in seen if "/ragqa/" in code.co_filename)
     print("FILES", len(run), file=sys.stderr)
+    for name, n in run.most_common(): print("FILE", n, name, file=sys.stderr)
 """
 
 
@@ -61,15 +65,24 @@ def durable() -> list[str]:
     return sorted(name for name in found if not name.startswith("ragqa.infra"))
 
 
-def counted(code: str, word: str) -> int:
+def printed(code: str, word: str) -> list[str]:
+    """What a run of the code prints behind this word, line by line."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return int(next(line.split()[1] for line in done.stderr.splitlines() if line.startswith(word)))
+    return [line.removeprefix(f"{word} ") for line in done.stderr.splitlines() if line.startswith(f"{word} ")]
+
+
+def counted(code: str, word: str) -> int:
+    return int(printed(code, word)[0])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", action="store_true", help="ask a question too")
-    ask = parser.parse_args().run
+    parser.add_argument("--files", action="store_true", help="list the files that a question runs")
+    options = parser.parse_args()
+    if options.files:
+        print(*printed(FILES_RUN.format(question=QUESTION), "FILE"), sep="\n")
+        return
     entries = [entry.name for entry in PACKAGE.iterdir() if entry.name != "__pycache__"]
     print(f"entries of ragqa/            {len(entries)}")
     whole = all(type(level) is int for level in LEVELS.values())
@@ -77,7 +90,7 @@ def main() -> None:
     print(f"edges between rooms          {len(edges())}")
     print(f"circles                      {len(circles(module_graph()))}")
     print(f"modules of ragqa, --help     {counted(MODULES_OF.format(arguments=['--help']), 'MODULES')}")
-    if ask:
+    if options.run:
         print(f"modules of ragqa, ask        {counted(MODULES_OF.format(arguments=['ask', QUESTION]), 'MODULES')}")
         print(f"files that a question runs   {counted(FILES_RUN.format(question=QUESTION), 'FILES')}")
     named = [module_name(path) for path in MODULES if "max_drop" in path.read_text(encoding="utf-8")]
