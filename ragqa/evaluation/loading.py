@@ -93,15 +93,20 @@ def retrievers_of(
     return index, (*of_index, *loading.added_retrievers(index, None if every else fusion.weights)), fusion
 
 
-def stamp_of(questions: Path, index: Index, **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+def stamp_of(
+    questions: Path,
+    index: Index,
+    sha256: str = "",
+    **settings: Any,  # noqa: ANN401 - JSON values
+) -> dict[str, Any]:
     """The `Task.stamp` of a run over these questions and this index, both by their content.
 
-    Raises CorpusError if the file cannot be read.
+    ``sha256`` is that of the questions; by default the file is read for it. Raises CorpusError if it cannot be read.
     """
     manifest = index.manifest
     return {
         "input": questions.name,
-        "input_sha256": hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
+        "input_sha256": sha256 or hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
         "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
         "encoder": manifest.encoder,
         "encoder_fingerprint": manifest.encoder_fingerprint,

@@ -87,6 +87,13 @@ def test_every_question_is_told_as_it_is_done(running, tmp_path):
     assert [figure.text for figure in steps[-1].report.figures[:2]] == ["4 of 4", "4 of 4"]
 
 
+def test_the_data_set_may_be_named_by_its_folder(running, world, tmp_path):
+    (folder := tmp_path / "sets" / "pandachat").mkdir(parents=True)
+    (folder / "set.json").write_bytes(world[0].read_bytes())
+    for data in (folder, folder.parent):
+        assert list(running(data=data))[-1].done == 4
+
+
 def test_duplicates_of_a_document_count(world):
     hits = [ScoredPassage(passage(name), 9.0 - n) for n, name in enumerate(("splet.9:1", "splet.9:2", f"{CAT}:1"))]
     ranked = SimpleNamespace(ranker=lambda _: Ranking.of("bm25", hits), n_sources=5)

@@ -172,7 +172,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 def _stamp(index: Index, context: _Context, retrieval: RetrievalConfig, fusion: FusionConfig) -> dict[str, Any]:
     """What identifies a run: the questions, the index and all that decides a ranking, but not how many are asked."""
     decided = {"retrieval": asdict(retrieval), "fusion": asdict(fusion), "sources": context.n_sources}
-    return stamp_of(context.data, index, **decided) | {"input_sha256": digest({"items": context.items})}
+    return stamp_of(context.data, index, digest({"items": context.items}), **decided)
 
 
 def solve(task: Task, item: Item) -> Json:
