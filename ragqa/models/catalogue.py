@@ -131,11 +131,6 @@ def stored_models(folder: Path) -> tuple[LocalModel, ...]:
     return tuple(model for model in LOCAL_MODELS if _size(folder / model.file) == model.n_bytes)
 
 
-def usable_models(folder: Path) -> tuple[str, ...]:
-    """The names of the models that can be used now: the file is here, and the library that runs it is installed."""
-    return tuple(model.name for model in stored_models(folder)) if has_library() else ()
-
-
 def has_library() -> bool:
     """Whether the library that runs local models is installed (``ragqa[local]``); it is not imported."""
     return find_spec(LIBRARY) is not None

@@ -26,7 +26,7 @@ from typing import IO, Final
 from ragqa.errors import ConfigError, GenerationError
 from ragqa.infra.cleaning import without_controls
 from ragqa.infra.files import Lock
-from ragqa.models.catalogue import LOCAL_MODELS, has_library, local_file
+from ragqa.models.catalogue import LOCAL_MODELS, has_library, local_file, stored_models
 from ragqa.settings.paths import Paths
 
 CONTEXT_TOKENS: Final = 8192
@@ -260,6 +260,11 @@ class Local:
     def waiting(self, turn: ModelLease) -> Iterator[str]:
         """As `ModelLease.waiting`, for this model."""
         return turn.waiting(self._file, self.name)
+
+
+def usable_models(folder: Path) -> tuple[str, ...]:
+    """The names of the models that can be used now: the file is here, and the library that runs it is installed."""
+    return tuple(model.name for model in stored_models(folder)) if has_library() else ()
 
 
 def _cores() -> int:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from ragqa.errors import RagqaError
 from ragqa.generation.llm.client import ChatClient
-from ragqa.models.catalogue import usable_models
+from ragqa.generation.local.server import usable_models
 from ragqa.settings.config import GenerationConfig
 from ragqa.settings.environment import api_key, has_llm, has_server, page_models
 from ragqa.settings.paths import Paths
