@@ -18,9 +18,10 @@ from ragqa.errors import ConfigError
 from ragqa.types import Span
 
 MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
-SPLITTER = f"nupunkt {version('nupunkt')}, divided at marks of notes"
-# The mark of a note after the end of a sentence: "… as the firm considers appropriate.37 The firm should …".
-_NOTE_MARK = re.compile(r"(?<=[a-z]{5})[.!?][”’\"')\]]?\d{1,3}(?=\s+[“\"(\[]?[A-Z])")
+SPLITTER = f"nupunkt {version('nupunkt')}, divided at marks and lines of notes"
+# The mark of a note after the end of a sentence: "… as the firm considers appropriate.37 The firm should …", or a line
+# of its own in square brackets: "[Note: This rule is new.]".
+_NOTE = re.compile(r"(?<=[a-z]{5})[.!?][”’\"')\]]?\d{1,3}(?=\s+[“\"(\[]?[A-Z])|^\[[^\[\]\n]+\](?=\n)", re.MULTILINE)
 _ITEM_MARK = re.compile(r"(?:^|(?<=[\s;:,.]))\(?(?P<mark>[a-z]{1,2}|[ivx]{1,5}|[A-Z]|\d{1,2})\)\s+")
 _REFERRING = re.compile(r"(?:\b(?:rules?|paragraphs?|sections?|articles?|chapters?)\s*[\d.]*|\))\s*$", re.IGNORECASE)
 REACH = 24  # characters searched before a mark for a word such as "Rule" that it belongs to
@@ -68,11 +69,11 @@ def _spans_by(splitter: str) -> Callable[[str], Iterable[tuple[int, int]]]:
 
 
 def _nupunkt(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of nupunkt, divided after the marks of notes, which it does not know."""
+    """Spans of nupunkt, divided after notes and their marks, which it does not know."""
     import nupunkt  # costs 40 ms: `import ragqa` must not pay for it
 
     for start, end in nupunkt.sent_spans(text):
-        for mark in _NOTE_MARK.finditer(text, start, end):
+        for mark in _NOTE.finditer(text, start, end):
             yield start, mark.end()
             start = mark.end()
         yield start, end

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ragqa.corpus.documents.places import place_words
+from ragqa.corpus.documents.places import cited_number, place_words
 from ragqa.corpus.documents.titles import short_title
 from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
@@ -49,7 +49,7 @@ def short_name(passage: Passage) -> str:
         title = short_title(title) or title
     title = _FURTHER.split(title, maxsplit=1)[0]
     name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
-    return " ".join(filter(None, (name, passage.number.rstrip("."))))
+    return " ".join(filter(None, (name, cited_number(passage.number))))
 
 
 def place(passage: Passage) -> str:
@@ -57,7 +57,7 @@ def place(passage: Passage) -> str:
     title, section = passage.title or passage.document_id, passage.section
     if f"{section} › ".startswith(f"{title} › "):
         section = section.removeprefix(title).removeprefix(" › ")
-    number = "" if passage.section.endswith(passage.number) else passage.number
+    number = "" if passage.section.endswith(passage.number) else cited_number(passage.number)
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
 

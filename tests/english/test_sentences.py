@@ -22,6 +22,15 @@ def test_the_mark_of_a_note_after_a_full_stop_ends_the_sentence():
     ]
 
 
+def test_a_note_in_brackets_on_its_own_line_is_no_part_of_the_next_sentence():
+    text = "A firm must wait [or\nask].\n[Note: This rule is new]\nA firm must not hurry [Note: new] at all."
+    assert [span.text for span in split_sentences(text)] == [
+        "A firm must wait [or\nask].",
+        "[Note: This rule is new]",
+        "A firm must not hurry [Note: new] at all.",
+    ]
+
+
 def test_blank_text_has_no_sentences():
     assert split_sentences("") == split_sentences(" \n\t ") == ()
 

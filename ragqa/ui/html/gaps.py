@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ragqa.corpus.documents.places import cited_number
 from ragqa.library.gap_rows import ALL, LABELS, MEASURED, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.types import Passage, Span
 from ragqa.ui.html.reader import Mark, passage_text_html, read_address
@@ -62,7 +63,7 @@ def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, 
         if passage and all(passage.text[one.start : one.end] == one.text for one in own):
             marks = [Mark(one.start, one.end, kind) for one in own]
             address = read_address(policies, name, (own[0].start, own[0].end))
-            found.append((passage.number or name, address, passage_text_html(passage.text, marks)))
+            found.append((cited_number(passage.number) or name, address, passage_text_html(passage.text, marks)))
         else:
             found.append((name, "", passage_text_html("\n".join(one.text for one in own))))
     return found

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
-from ragqa.corpus.documents.places import place_words
+from ragqa.corpus.documents.places import cited_number, place_words
 from ragqa.library.document import Entry, TextMatch
 from ragqa.library.related import Related
 from ragqa.types import Passage, Span
@@ -68,7 +68,7 @@ def leaf_html(
         text = passage_text_html(passage.text, [*marks, *(refers(passage) if refers else ())])
         place = ", ".join(filter(None, (place_words(passage.place), passage.days)))
         shown = place if place != where else ""
-        pieces.append(_TEMPLATES.unit(passage.number, link(passage), shown, text, is_chosen))
+        pieces.append(_TEMPLATES.unit(cited_number(passage.number), link(passage), shown, text, is_chosen))
         where = place
     return f'<article class="rq-leaf">{"".join(pieces)}</article>'
 
@@ -148,7 +148,7 @@ def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *
 
 def _named(passage: Passage, *, documents: bool) -> str:
     title = (passage.title or passage.document_id)[:60] if documents else ""
-    return " ".join(part for part in (title, passage.number) if part) or "¶"
+    return " ".join(part for part in (title, cited_number(passage.number)) if part) or "¶"
 
 
 def _snippet(hit: TextMatch) -> str:

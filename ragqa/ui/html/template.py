@@ -16,6 +16,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from ragqa.corpus.documents.places import cited_number
 from ragqa.english.words import quantity
 from ragqa.records.words import cut, place, short_name, with_names
 
@@ -44,6 +45,7 @@ ENVIRONMENT.filters |= {
     "number": number_html,
     "quoted": quote,
     "cut": cut,
+    "cited": cited_number,
     "spaced": lambda value: " ".join(value.split()),
 }
 

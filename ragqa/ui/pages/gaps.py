@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from ragqa.corpus.documents.places import cited_number
 from ragqa.english.words import quantity
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
@@ -322,7 +323,9 @@ def _rows(both: _Both, run: GapRun) -> None:
 
 def _line(run: GapRun, gap: GapRow) -> str:
     is_said = "✓ " if run.correction(gap).said else ""
-    return f"{is_said}{run.label(gap)} · {plain_markdown(f'{gap.row.number} {cut(gap.row.text, _SNIPPET)}')}"
+    return (
+        f"{is_said}{run.label(gap)} · {plain_markdown(f'{cited_number(gap.row.number)} {cut(gap.row.text, _SNIPPET)}')}"
+    )
 
 
 def _open(obligation_id: str) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from ragqa.corpus.documents.places import cited_number
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
@@ -159,7 +160,8 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
     rows = [
         {
-            "rule": f"{read_address(corpus, row.passage_id, (row.start, row.end))}#{quote(row.number or '¶')}",
+            "rule": read_address(corpus, row.passage_id, (row.start, row.end))
+            + f"#{quote(cited_number(row.number) or '¶')}",
             "text": row.text,
             "strength": str(row.strength),
             **{name: getattr(handlings[row.obligation_id], name) for name in FIELDS},
