@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
+WIDER = 10  # factor of the hits of each retriever of which only those of the named documents are used
 MAX_TEXT_CHARS = 30_000  # of a text to check: some ten pages; each sentence is compared with each source sentence
 
 
@@ -124,7 +125,7 @@ class Pipeline:
 
     def _stages(self, question: Question, generator: Generator | SearchingGenerator | None) -> Iterator[Event]:
         config = self.config
-        rankings = rank(self.retrievers, question.searched, config.retrieval.top_k)
+        rankings = self._rankings(question.searched, question.query)
         yield Retrieved(rankings, self.models.encoder.info.name)
         ranking = self._led_by_number(question.query, fuse(rankings, config.fusion))
         yield Fused(ranking)
@@ -141,10 +142,11 @@ class Pipeline:
             answer = yield from generator.stream(question, selection.passages)
         if config.generation.generator in registry.entry_points_of(registry.GENERATORS):
             check_answer(answer, len(selection.passages), self.config.generation.generator)
-        if config.filtering.in_force:
-            from ragqa.records.words import as_of_words  # a module that few questions need
+        day, named = config.filtering.in_force, self.index.documents_named(question.query)
+        if day or named:
+            from ragqa.records.words import as_of_words, within_words  # a module that few questions need
 
-            said = (as_of_words(config.filtering.in_force, selection), answer.note)
+            said = (within_words(named, selection), as_of_words(day, selection) if day else "", answer.note)
             answer = replace(answer, note=" ".join(filter(None, said)))
         yield Answered(answer)
         if relevance := self.relevance(question, answer, selection.passages):
@@ -156,7 +158,7 @@ class Pipeline:
 
     def search(self, question: str) -> Ranking:
         """The fused ranking for this question, reranked if there is a reranker, and filtered only by day."""
-        ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
+        ranking = fuse(self._rankings(question, question), self.config.fusion)
         ranking = self._led_by_number(question, self._reranked(question, ranking))
         return standing(ranking, self.config.filtering.in_force)
 
@@ -164,6 +166,13 @@ class Pipeline:
         """How far the answer, written from these passages, answers the question; None for a refusal."""
         encoder = self.models.sentences or self.models.encoder
         return relevance(question, answer, passages, encoder, self.models.selector)
+
+    def _rankings(self, searched: str, asked: str) -> tuple[Ranking, ...]:
+        """One ranking per retriever; if the question names documents, of their passages alone."""
+        top_k, named = self.config.retrieval.top_k, self.index.documents_named(asked)
+        if not named:
+            return rank(self.retrievers, searched, top_k)
+        return tuple(one.within(named, top_k) for one in rank(self.retrievers, searched, WIDER * top_k))
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
         """The ranking, with the rules that the question names by number first."""

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from ragqa.errors import IndexingError
 from ragqa.fusion import fuse, led_by
 from ragqa.settings.config import FusionConfig
-from ragqa.types import BY_NUMBER, Ranking, min_max_norm
+from ragqa.types import BY_NUMBER, Ranking, ScoredPassage, min_max_norm
 from tests.support.fakes import passage, ranking
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-50, 50), max_size=8)
@@ -137,3 +137,10 @@ def test_ties_keep_the_order_of_the_ranking_behind_the_passages_asked_for_by_num
     tied = ranking("fused", {"a": 0.5, "b": 0.5})
     reranked = Ranking("fused", tied.hits[::-1])
     assert [hit.passage.passage_id for hit in led_by(reranked, [passage("z")]).hits] == ["z", "b", "a"]
+
+
+def test_a_ranking_within_documents_has_only_their_best_hits():
+    hits = [ScoredPassage(passage(f"{document}:{n}"), 1 - n / 10) for n in range(3) for document in ("a", "b")]
+    whole = Ranking.of("bm25", hits)
+    assert [hit.passage.passage_id for hit in whole.within({"b"}, 2).hits] == ["b:0", "b:1"]
+    assert whole.within({"c"}, 2).hits == ()

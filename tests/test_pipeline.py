@@ -290,3 +290,19 @@ def test_a_day_that_does_not_exist_is_refused_where_passages_have_dates():
     retriever = FakeRetriever(make_pipeline().retrievers[0].result)
     list(make_pipeline(retrievers=(retriever,)).run(Question("Who must act as of 31 February 2024?")))
     assert retriever.calls[-1][0] == "Who must act as of 31 February 2024?"
+
+
+def test_a_question_that_names_documents_is_searched_in_these_alone():
+    generator, retriever = FakeGenerator(answer("A firm must.")), FakeRetriever(two_versions())
+    pipeline = make_pipeline(
+        generator=generator,
+        retrievers=(retriever,),
+        config=Config(filtering=FilteringConfig(max_drop=1.0, threshold=0.0)),
+    )
+    pipeline.index.documents_named = lambda question: frozenset({"any"}) if "COPY" in question else frozenset()
+    events = list(pipeline.run(Question("Who must act under COPY?")))
+    assert [one.passage_id for one in generator.calls[0][1]] == ["any:2.1"]
+    answered = next(event.answer for event in events if isinstance(event, Answered))
+    assert answered.note == "Searched only in what the question names: Copy Rules."
+    assert [hit.passage.passage_id for hit in pipeline.search("Who must act under COPY?").hits] == ["any:2.1"]
+    assert len(pipeline.search("Who must act?").hits) == 3

@@ -1,20 +1,30 @@
-"""Finds the rule that a question names by number: "rule 3.1.1 of the Outsourcing Rules", "Article 6(1)(a)". Pure."""
+"""Finds what a question names: a rule by its number ("rule 3.1.1 of the Outsourcing Rules"), or a document. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 
 from ragqa.corpus.reference_grammar import Mention, Named, mentions
 from ragqa.corpus.references import Resolver, completed, document_with, names_of, plain_name, resolver_of
 from ragqa.english.reading import read
+from ragqa.english.words import stem
 from ragqa.types import Passage
 
 MOST = 12  # passages of one rule
 FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
 _BARE = re.compile(r"(?<![\w.])\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)+(?:\(\w{1,5}\))*(?![\w%]|\.\d)")
+_INSTRUMENT = re.compile(
+    r"\b(?:[A-Z][\w'’-]*[\s,]+(?:(?:and|for|of|on|the)\s+)*){1,8}"
+    r"(?:Act|Code|Directive|Handbook|Part|Policy|Regulations?|Rulebook|Rules)\b"
+)
+_WORD = re.compile(r"\w*\d/\d{2,4}|[^\W_]+")
+FIRST = 1000  # passages among which one has a number if documents have rules
+MANY = 10  # a word or phrase names at most two documents, or one in so many
 ENOUGH = 0.5  # weighted share of an instrument's words from which a document with them is meant; rare words weigh more
 
 
@@ -25,13 +35,26 @@ def names_a_rule(question: str) -> bool:
 
 def _mentions(question: str) -> Sequence[Mention]:
     """The references in the question, which may be only a number, or a number that only a document's name explains."""
-    found = mentions(question if any(map(str.isalpha, question)) else f"rule {question}")
+    found = _joined(mentions(question if any(map(str.isalpha, question)) else f"rule {question}"), question)
     holders = {(kind, named) for mention in found for kind, named in mention.within}
     return [completed(one) for one in found if (one.kind, one.named[0]) not in holders] or [
         Mention(*number.span(), "", one.named, opens=True)
         for number in _BARE.finditer(question)
         for one in mentions(f"rule {number[0]}")
     ]
+
+
+def _joined(found: Sequence[Mention], question: str) -> list[Mention]:
+    """The references; a bare number before an article is its chapter: "Own Funds 4 Article 16"."""
+    joined: list[Mention] = []
+    for one in found:
+        before = joined[-1] if joined else one
+        if one.kind == "article" and not before.kind and not question[before.end : one.start].strip(" ,"):
+            within = (("chapter", replace(before.named[0], start=0, end=0)),)
+            one = replace(one, start=before.start, before=before.before, opens=before.opens, within=within)
+            joined.pop()
+        joined.append(one)
+    return joined
 
 
 def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
@@ -51,6 +74,62 @@ def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence
 def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
     """If the question names no document, the first passage with its number in each of the other documents."""
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
+
+
+def documents_named(question: str, passages: Sequence[Passage]) -> frozenset[str]:
+    """The documents with numbered rules that the question names: "the Data Act", "DORA", "2022/2554"; mostly none.
+
+    A name is a capitalised phrase like "Data Act" or "Lamp Oil Rules", whose words are in a document's title or id, or
+    one such word or code that no text has: other words are found in the texts. What many documents have is no name.
+    """
+    if not any(one.number for one in islice(passages, FIRST)):  # an encyclopedia
+        return frozenset()
+    found = names_in(question, _titled(passages), lambda word: _is_in_text(word, passages))
+    return frozenset().union(*found.values())
+
+
+def names_in(question: str, titled: Sequence[Passage], is_in_text: Callable[[str], bool]) -> dict[str, frozenset[str]]:
+    """Each name of a document as the question has it, and the documents; ``titled`` has one passage of each."""
+    owns = {one.document_id: [_own_words(one.title), _own_words(one.document_id)] for one in titled}
+    known = frozenset().union(*(words for own in owns.values() for words in own))
+    names: dict[str, list[str]] = {
+        word: [word]
+        for word in _WORD.findall(question)
+        if len(word) > 2 and word.casefold() in known and ("/" in word or not is_in_text(word.casefold()))
+    }
+    names |= {phrase: _wordings(phrase) for phrase in _INSTRUMENT.findall(question)}
+    found: dict[str, frozenset[str]] = {}
+    for wordings in names.values():
+        for wording in wordings:
+            words = _own_words(wording)
+            having = frozenset(document for document, own in owns.items() if any(words <= one for one in own))
+            if 0 < len(having) <= max(2, len(owns) // MANY):
+                found[wording] = having
+                break
+    return found
+
+
+def _wordings(phrase: str) -> list[str]:
+    """The words by which a title may name this, longest first: "AI Act" also of "the GDPR and the AI Act"."""
+    words = phrase.split()
+    whole = [" ".join(words[start:]) for start in range(len(words) - 1)]
+    short = [" ".join(words[start:-1]) for start in range(len(words) - 2)]  # without "Rules"
+    return [one for one in whole + short if len(_own_words(one)) > 1]
+
+
+def _own_words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold())) - {"the", "of", "on", "and", "for"}
+
+
+def has_word(word: str, texts: Iterable[str]) -> bool:
+    """Whether one of the texts has this word in any form."""
+    begins = re.compile(rf"\b{re.escape(stem(word))}", re.IGNORECASE)
+    return any(begins.search(text) for text in texts)
+
+
+@lru_cache(4096)
+def _is_in_text(word: str, passages: Sequence[Passage]) -> bool:
+    return has_word(word, (one.text for one in passages))
 
 
 @lru_cache(64)
@@ -98,7 +177,7 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
             said = {one.document_id for one in _titled(resolver.passages) if _says(words, one)}
             meant = {name: share for name, share in meant.items() if near & names[name] or name in said}
         for named in mention.named:
-            found = [resolver.anywhere(mention.kind, one) for one in _written(named)]
+            found = [resolver.anywhere(mention.kind, one, mention.within) for one in _written(named)]
             of_meant = (places for places in found if any(meant.get(name, 0.0) >= ENOUGH for name in places))
             places = next(of_meant, next(filter(None, found), {}))
             best = sorted(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))

@@ -35,6 +35,7 @@ _LEAST: Final = 3  # least distinct numbers named with an instrument for its doc
 _AT_HOME: Final = 0.5  # share of a kind's references with a number in their own document from which they mean that
 
 _Place = tuple[int, int, str]
+Within = tuple[tuple[str, Named], ...]  # as of a `Mention`
 
 
 def completed(mention: Mention) -> Mention:
@@ -63,7 +64,7 @@ class Resolver:
     names: set[str] = field(default_factory=set)  # names before numbers, not only at the beginning of sentences
     at_home: dict[tuple[str, str], bool] = field(default_factory=dict)  # by document and kind
     affinity: dict[str, Counter[str]] = field(default_factory=dict)  # how often a document names each other one
-    places: dict[tuple[str, Named], dict[str, _Place]] = field(default_factory=dict)  # cache of `anywhere`
+    places: dict[tuple[str, Named, Within], dict[str, _Place]] = field(default_factory=dict)  # cache of `anywhere`
 
     def resolve(self, position: int, mention: Mention) -> Iterator[Reference]:
         """The reference of each number in the mention; none for a number alone that names nothing in this corpus."""
@@ -107,7 +108,7 @@ class Resolver:
         known = self.named(mention)
         if known and (named.unit or known != document):
             kind = "chapter" if mention.kind == "part" and mention.before else mention.kind
-            found = self._in(known, kind, named, mention) or self._in(known, kind or "chapter", named)
+            found = self._in(known, kind, named, mention.within) or self._in(known, kind or "chapter", named)
             return found or (-1, -1, f"{known} has no {kind} {named}".replace("  ", " "))
         if mention.instrument and mention.instrument != HERE and not _is_generic(mention.instrument):
             return -1, -1, f"{mention.instrument[:60]} is not in this corpus"
@@ -118,7 +119,7 @@ class Resolver:
             beside = self._beside(position, document, mention.kind, named) if not mention.within else None
             if beside or not named.unit:
                 return beside or (-1, -1, f"no item {named} beside this passage")
-        own = self._in(document, mention.kind, named, mention, position)
+        own = self._in(document, mention.kind, named, mention.within, position)
         if own and (self.at_home.get((document, mention.kind), True) or mention.kind == "paragraph"):
             return own
         if mention.instrument == HERE or self.at_home.get((document, mention.kind), False):
@@ -131,7 +132,7 @@ class Resolver:
             return -1, -1, f"{mention.before[:60]} is not in this corpus" if not named.unit.isdigit() else ""
         if not named.unit:
             return self._beside(position, document, "", named) or (-1, -1, "")
-        return self._in(document, "", named, None, position) or (-1, -1, "")
+        return self._in(document, "", named, (), position) or (-1, -1, "")
 
     def _beside(self, position: int, document: str, kind: str, named: Named) -> _Place | None:
         numbers = self.documents[document]
@@ -154,18 +155,17 @@ class Resolver:
             return places[ranked[0]]
         return (-1, -1, f"{len(places)} documents have {mention.kind} {named}") if places else None
 
-    def anywhere(self, kind: str, named: Named) -> dict[str, _Place]:
-        """The place of this number in each document that has it; cached."""
-        if (kind, named) not in self.places:
-            found = {name: self._in(name, kind, named) for name, one in self.documents.items() if one.at}
-            self.places[kind, named] = {name: place for name, place in found.items() if place}
-        return self.places[kind, named]
+    def anywhere(self, kind: str, named: Named, within: Within = ()) -> dict[str, _Place]:
+        """The place of this number, in these units, in each document that has it; cached."""
+        key = kind, named, within
+        if key not in self.places:
+            found = {name: self._in(name, kind, named, within) for name, one in self.documents.items() if one.at}
+            self.places[key] = {name: place for name, place in found.items() if place}
+        return self.places[key]
 
-    def _in(
-        self, document: str, kind: str, named: Named, mention: Mention | None = None, position: int = -1
-    ) -> _Place | None:
+    def _in(self, document: str, kind: str, named: Named, within: Within = (), position: int = -1) -> _Place | None:
         """The place of this number in the document; if the first number of a range is missing, that of the next one."""
-        numbers, within = self.documents[document], mention.within if mention else ()
+        numbers = self.documents[document]
         first = numbers.unit(position, kind, named, within)
         if first is None and named.last is not None:
             rest = (numbers.unit(position, kind, one, within) for one in _between(named))

@@ -9,13 +9,23 @@ other languages, relevance is estimated from cosine similarity and shared words.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of, words_of
-from ragqa.generation.direct.asking import Part, parts_of
-from ragqa.generation.direct.weighing import BORROWED, heading_above, in_context, log_odds, logistic, vectors_of
+from ragqa.generation.direct.asking import Part, parts_of, without_names
+from ragqa.generation.direct.weighing import (
+    BORROWED,
+    heading_above,
+    in_context,
+    log_odds,
+    logistic,
+    names_of_documents,
+    unread_names,
+    vectors_of,
+)
 from ragqa.plugins.protocols import Encoder, Selector
 from ragqa.types import Answer, AnswerSentence, Passage, Question
 from ragqa.types.events.scoring import PartRelevance, Relevance
@@ -48,18 +58,21 @@ def relevance(
     stems = frozenset().union(*(read(f"{head}\n{one.text}").stems for head, one in zip(above, said, strict=True)))
     texts = [in_context(one.text, head) for one, head in zip(said, above, strict=True)]
     vectors = encoder.encode([one.text for one in said])
-    parts = parts_of(question.text)
+    unread = unread_names(names_of_documents(question.text, passages), passages)
+    asked_for, query = parts_of(question.text), without_names(question.text, unread)
+    parts = [part.without_names(unread) for part in asked_for]
     reads = selector if language_of(question.text) == ENGLISH else None
     found = []
-    for part, asked in zip(parts, vectors_of(parts, question.text, encoder), strict=True):
+    for whole, part, asked in zip(asked_for, parts, vectors_of(parts, query, encoder), strict=True):
         cosines = (vectors @ asked[0]).tolist()
         nearest = sorted(range(len(said)), key=lambda n: (-cosines[n], n))
         odds = [NEARNESS * cosines[nearest[0]] + COVER * _cover(part, stems) + CONSTANT]
         if reads:
             nearest = nearest[: max(1, READ // len(parts))]
-            odds = log_odds(reads, part, question.text, [texts[n] for n in nearest])
+            odds = log_odds(reads, part, query, [texts[n] for n in nearest])
         best = nearest[odds.index(max(odds))]
-        found.append(_relevance_of(part, logistic(max(odds)), cosines[best], stems, said[best].text, best))
+        shown = replace(part, text=whole.text)
+        found.append(_relevance_of(shown, logistic(max(odds)), cosines[best], stems, said[best].text, best))
     return Relevance(fmean(part.value for part in found), tuple(found))
 
 

@@ -108,6 +108,12 @@ class Index:
 
         return asked_by_number(question, self.passages, ranked) if names_a_rule(question) else ()
 
+    def documents_named(self, question: str) -> frozenset[str]:
+        """The documents that the question names; see `ragqa.corpus.numbered.documents_named`."""
+        from ragqa.corpus.numbered import documents_named
+
+        return documents_named(question, self.passages)
+
     def text_of(self, passage: Passage) -> str:
         """The text of this passage for encoders and rerankers; see `ragqa.index.manifest.Manifest.indexed_text`."""
         return indexed_text(passage, self.manifest.indexed_text)

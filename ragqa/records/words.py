@@ -6,7 +6,7 @@ The page and memos both take their words from here, so that they describe an ans
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ragqa.corpus.documents.places import cited_number, place_words
@@ -21,6 +21,7 @@ from ragqa.types.scores import CitationCheck, SentenceVerdict, Verdict
 QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
 LONGEST_SHORT_NAME: Final = 28  # characters, without the number
+LONGEST_NAME: Final = 60  # characters of a document in a note
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 _FURTHER: Final = re.compile(r", | and | \((?=[^()]*\)$)|: ")
@@ -70,6 +71,16 @@ def as_of_words(day: str, selection: Selection) -> str:
     named = "; ".join(f"{short_name(one)} ({one.days})" for one in gone[:3])
     more = f"; and {len(gone) - 3} more" if len(gone) > 3 else ""
     return f"As of {day}. Left out, not in force then: {named}{more}."
+
+
+def within_words(documents: Collection[str], selection: Selection) -> str:
+    """What an answer says about the documents, by id, that its question names; empty without any."""
+    if not documents:
+        return ""
+    found = (one.passage for one in (*selection.kept, *selection.dropped))
+    titles = {one.title or one.document_id for one in found if one.document_id in documents} or documents
+    names = sorted(cut(short_title(title) or title, LONGEST_NAME) for title in titles)
+    return f"Searched only in what the question names: {'; '.join(names)}."
 
 
 def with_names(text: str, passages: Sequence[Passage]) -> str:

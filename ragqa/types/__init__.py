@@ -6,9 +6,10 @@ Ids are strings, scores are plain floats, sequences are tuples; numpy stays insi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from typing import Literal
 
 
@@ -205,6 +206,11 @@ class Ranking:
     hits: tuple[ScoredPassage, ...]
     finds: bool = True
     bounds: tuple[float, float] | None = None
+
+    def within(self, documents: Collection[str], most: int) -> Ranking:
+        """The first ``most`` hits in these documents, by id."""
+        hits = (hit for hit in self.hits if hit.passage.document_id in documents)
+        return replace(self, hits=tuple(islice(hits, most)))
 
     @classmethod
     def of(

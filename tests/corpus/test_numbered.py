@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragqa.corpus.numbered import asked_by_number, same_number
+from ragqa.corpus.numbered import asked_by_number, documents_named, same_number
 from ragqa.types import Passage
 
 
@@ -74,3 +74,36 @@ def test_a_number_is_read_as_the_document_meant_writes_it():
     for title, name in (("Market", "1:3.7"), ("Coverage", "2:Article 3.(7)")):
         found = asked_by_number(f"What does point (7) of Article 3 of the {title} Rules say?", several)
         assert [one.passage_id for one in found] == [name]
+
+
+def test_a_number_before_an_article_is_its_chapter():
+    own = tuple(passage("9", f"{chapter}.Section 1.Article 2.1.", "Own Funds (XYZ)") for chapter in (3, 4))
+    chapters = tuple(passage("9", str(chapter), "Own Funds (XYZ)") for chapter in (3, 4))
+    for chapter in (3, 4):
+        found = asked_by_number(f"What does Own Funds {chapter} Article 2(1) say?", (*own, *chapters))
+        assert [one.number for one in found] == [f"{chapter}.Section 1.Article 2.1."]
+
+
+@pytest.mark.parametrize(
+    ("question", "documents"),
+    [
+        ("What must a lamp owner do under LOTA?", {"eu-lota-act"}),
+        ("what must a lamp owner do under lota?", {"eu-lota-act"}),
+        ("Does the Lamp Oil Act apply to boats?", {"eu-lota-act"}),
+        ("Do the Lamp Oil Rules apply to boats?", {"eu-lota-act"}),
+        ("How do LOTA and the Candle Act differ on fines?", {"eu-lota-act", "candle-act"}),
+        ("What does Regulation (EU) 2031/77 require?", {"candle-act"}),
+        ("How many lamps may a boat carry?", set()),  # "lamps" is found in the texts
+        ("What does the Act say on boats?", set()),
+        ("What is a CNC lamp?", set()),  # its text speaks of CNC itself
+    ],
+)
+def test_documents_are_named_by_what_only_their_titles_and_ids_have(question, documents):
+    corpus = (
+        passage("eu-lota-act", "Article 1", "On the trade in lamp oil (Lamp Oil Act)"),
+        passage("candle-act", "Article 1", "Regulation (EU) 2031/77 on candles"),
+        Passage("cnc:1", "cnc", "A CNC lamp is a lamp. Boats, owners and fines.", title="CNC lamps", number="1"),
+        *(passage(f"other-{n}", "Article 1", f"Other thing {n}") for n in range(3)),
+    )
+    assert documents_named(question, corpus) == documents
+    assert not documents_named(question, [Passage(p.passage_id, p.document_id, p.text, p.title) for p in corpus])

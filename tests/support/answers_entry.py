@@ -39,7 +39,9 @@ def load_pipeline(seconds, config, *, generator=None):
     scorer = RepassScorer(nli, nli, FakeObligations(), config.scoring)
     return make_pipeline(
         config=config,
-        index=SimpleNamespace(manifest=Manifest(), passages=(), asked_by_number=lambda *_: ()),
+        index=SimpleNamespace(
+            manifest=Manifest(), passages=(), asked_by_number=lambda *_: (), documents_named=lambda _: frozenset()
+        ),
         generator=generator or asking(replace(config.generation, max_retries=0), scorer),
         scorer=scorer,
         models=fake_models(nli),

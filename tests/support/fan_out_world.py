@@ -60,7 +60,10 @@ def parts(config: Config | None = None, generator=None, records=None, retriever:
     return {
         "config": config,
         "index": SimpleNamespace(
-            manifest=FakeManifest(), text_of=lambda passage: passage.text, asked_by_number=lambda *_: ()
+            manifest=FakeManifest(),
+            text_of=lambda passage: passage.text,
+            asked_by_number=lambda *_: (),
+            documents_named=lambda _: frozenset(),
         ),
         "retrievers": (retriever or WordRetriever(),),
         "generator": generator,

@@ -39,7 +39,10 @@ def make_pipeline(**changes) -> Pipeline:
     parts = {
         "config": config,
         "index": SimpleNamespace(
-            manifest=FakeManifest(), text_of=lambda passage: passage.text, asked_by_number=lambda *_: ()
+            manifest=FakeManifest(),
+            text_of=lambda passage: passage.text,
+            asked_by_number=lambda *_: (),
+            documents_named=lambda _: frozenset(),
         ),
         "retrievers": tuple(FakeRetriever(ranking) for ranking in rankings),
         "generator": FakeGenerator(ANSWER),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
-from ragqa.corpus.numbered import asked_by_number
+from ragqa.corpus.numbered import asked_by_number, documents_named
 from ragqa.library.jobs import Jobs
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
@@ -75,6 +75,7 @@ class ToyBackend:
             passages=PASSAGES,
             position_of=places,
             text_of=lambda passage: passage.text,
+            documents_named=lambda question: documents_named(question, PASSAGES),
             asked_by_number=lambda question, ranked=(): asked_by_number(question, PASSAGES, ranked),
         )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 from typing import Final
@@ -123,6 +123,11 @@ class Part:
         is_open = self.kind in {Asked.YES_NO, Asked.OTHER, Asked.LIST}
         return len(self.content) <= is_open and len(self.text.split()) <= MOST_OF_A_VAGUE_ONE
 
+    def without_names(self, names: Collection[str]) -> Part:
+        """The part without these names of documents; see `without_names`."""
+        named = frozenset[str]().union(*(read(name).stems for name in names))
+        return replace(self, text=without_names(self.text, names), content=self.content - named or self.content)
+
     def fit(self, sentence: Reading) -> float:
         """How well a sentence has the kind of answer that is asked for, in [0, 1]; .5 if the kind is unknown."""
         match self.kind:
@@ -172,6 +177,13 @@ class Part:
 
 def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
     return any(one.dimension in dimensions for one in sentence.quantities)
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """The text with "this act" for these names of documents, which neither their titles nor their texts have."""
+    for name in names:
+        text = re.sub(rf"\b(?:the )?{re.escape(name)}\b", "this act", text, flags=re.IGNORECASE)
+    return text
 
 
 def parts_of(question: str) -> tuple[Part, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 from collections.abc import Generator as Stream
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import LINE, Answerability, answerability
-from ragqa.generation.direct.asking import Part, parts_of
+from ragqa.generation.direct.asking import Part, parts_of, without_names
 from ragqa.generation.direct.weighing import (
     SEPARATOR,
     Evidence,
@@ -113,7 +113,8 @@ class DirectGenerator:
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
         """Yields the selection, but no part of the answer."""
         selection = select(ranking, self._filtering)
-        evidence, parts = Evidence(standing(ranking, self._filtering.in_force)), parts_of(question.query)
+        evidence = Evidence(standing(ranking, self._filtering.in_force), question.query)
+        parts = parts_of(question.query)
         named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
         sources = tuple(filter(is_readable, named or evidence.sentences)) or named or evidence.sentences
         if not selection.kept or not sources:
@@ -145,35 +146,43 @@ class DirectGenerator:
     ) -> Weighed:
         vectors = self._encoder.encode([source.text for source in sources])
         scores, best, answerable = [], [], []
-        for part, asked in zip(parts, vectors_of(parts, question.query, self._encoder), strict=True):
+        meant = [evidence.places_in(sources, evidence.named_by(part.text)) for part in parts]
+        query = without_names(question.query, evidence.unread)
+        parts = [part.without_names(evidence.unread) for part in parts]
+        for part, asked, within in zip(parts, vectors_of(parts, query, self._encoder), meant, strict=True):
             cosines = (vectors @ asked[0]).tolist()
             of_part = [
                 measured(part, source, cosine, evidence) for source, cosine in zip(sources, cosines, strict=True)
             ]
-            of_part = self._read(question, part, len(parts), sources, of_part, evidence)
-            scores.append(tuple(map(score, of_part)))
+            of_part = self._read(query, part, len(parts), sources, of_part, within, evidence)
+            scores.append(tuple(score(one) if n in within else -math.inf for n, one in enumerate(of_part)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
             free = [place for place in range(len(sources)) if place not in best] or [top]
             best.append(top if part.is_side else max(free, key=lambda place: (scores[-1][place], -place)))
-            answerable.append(answerability(part, of_part[top], evidence, len(question.query.split())))
+            found = answerability(part, of_part[top], evidence, len(question.query.split()))
+            answerable.append(found if within else replace(found, value=0.0))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
     def _read(
         self,
-        question: Question,
+        query: str,
         part: Part,
         n_parts: int,
         sources: Sequence[Source],
         found: Sequence[Measured],
+        within: Collection[int],
         evidence: Evidence,
     ) -> list[Measured]:
-        """The values with the selector's log odds for the best sentences; the others get the lowest of these."""
-        if not self._selector or language_of(question.text) != ENGLISH:
+        """The values with the selector's log odds for the best sentences; the others get the lowest of these.
+
+        Only the sources at the positions ``within`` are read.
+        """
+        if not self._selector or not within or language_of(query) != ENGLISH:
             return [*found]
         most = READ_OF_RERANKED if evidence.is_reranked else READ
-        places = sorted(range(len(found)), key=lambda n: (-score(found[n]), n))[: max(1, most // n_parts)]
+        places = sorted(within, key=lambda n: (-score(found[n]), n))[: max(1, most // n_parts)]
         texts = [sources[n].in_context(evidence.passages[sources[n].rank]) for n in places]
-        answers = log_odds(self._selector, part, question.query, texts)
+        answers = log_odds(self._selector, part, query, texts)
         known = dict(zip(places, answers, strict=True))
         return [replace(one, answers=known.get(n, min(answers))) for n, one in enumerate(found)]
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
+from ragqa.corpus.numbered import has_word, names_in
 from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.generation.direct.asking import Part
@@ -62,13 +64,40 @@ class Source:
 class Evidence:
     """The sentences of the best passages of a ranking, and how rare a word is among all passages found."""
 
-    def __init__(self, ranking: Ranking) -> None:
-        self.passages = [hit.passage for hit in ranking.hits[:READ]]
+    def __init__(self, ranking: Ranking, question: str = "") -> None:
+        """``names`` are those of documents in the question, such as "DORA", with the ids of the documents."""
+        self._found = [hit.passage for hit in ranking.hits]
+        self.names = names_of_documents(question, self._found)
+        self.unread = unread_names(self.names, self._found)
         self.n_named = sum(hit.note == BY_NUMBER for hit in ranking.hits[:READ])  # at the top, asked for by number
-        self.is_reranked = any(hit.reranking for hit in ranking.hits[:READ])
-        self._relevances = min_max_norm([hit.score for hit in ranking.hits])
-        self._n = len(ranking.hits)
-        self._holding = Counter(stem for hit in ranking.hits for stem in stems_of(hit.passage))
+        places = self._places_read()
+        self.passages = [self._found[place] for place in places]
+        self.is_reranked = any(ranking.hits[place].reranking for place in places)
+        relevances = min_max_norm([hit.score for hit in ranking.hits])
+        self._relevances = [relevances[place] for place in places]
+        self._n = len(self._found)
+        named = [stems_of(one) | read(one.document_id).stems for one in self._found]
+        self._holding = Counter(stem for stems in named for stem in stems)
+
+    def _places_read(self) -> list[int]:
+        """The positions of the hits that are read: the best, and if several documents are named, the best of each."""
+        if len(self.names) < 2:
+            return [*range(min(READ, len(self._found)))]
+        share = READ // len(self.names)
+        of_each = [
+            [n for n, one in enumerate(self._found) if one.document_id in documents][:share]
+            for documents in self.names.values()
+        ]
+        return sorted({*range(self.n_named), *chain.from_iterable(of_each)})
+
+    def named_by(self, text: str) -> frozenset[str]:
+        """The documents, by id, of the names in this part of the question; those of all names if it has none."""
+        named = [documents for name, documents in self.names.items() if name in text] or self.names.values()
+        return frozenset().union(*named)
+
+    def places_in(self, sources: Sequence[Source], documents: Collection[str]) -> list[int]:
+        """The positions of the sources of these documents; of all sources without documents."""
+        return [n for n, one in enumerate(sources) if not documents or self.passages[one.rank].document_id in documents]
 
     def rarity(self, stem: str) -> float:
         """The rarity of a word: 1 if no passage has it, near 0 if all have it."""
@@ -87,6 +116,18 @@ class Evidence:
             for position, span in enumerate(split_sentences(without_controls(passage.text)))
         ]
         return tuple(found[:MOST_SENTENCES])
+
+
+def names_of_documents(question: str, passages: Sequence[Passage]) -> dict[str, frozenset[str]]:
+    """The names of documents in the question, such as "DORA", and the documents that each names, by id."""
+    numbered = {one.document_id: one for one in passages if one.number}
+    return names_in(question, [*numbered.values()], lambda word: has_word(word, (one.text for one in passages)))
+
+
+def unread_names(names: Mapping[str, frozenset[str]], passages: Sequence[Passage]) -> list[str]:
+    """The names that not all titles of their documents have, so that the selector cannot understand them."""
+    titles = {one.document_id: read(one.title).stems for one in passages}
+    return [name for name, documents in names.items() if not all(read(name).stems <= titles[one] for one in documents)]
 
 
 def stems_of(passage: Passage) -> frozenset[str]:

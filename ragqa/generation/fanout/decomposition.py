@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragqa.english.phrases import ParsedSentence
 from ragqa.generation.fanout.names import FUNCTION_WORDS, groups_of, names_in
@@ -62,6 +62,11 @@ _DIFFERENCE = re.compile(  # "the difference between A and B", "How do A and B d
 )
 _DIFFERS_FROM = re.compile(
     r"\bhow (?:do|does|is|are) (?P<one>[^,:;?]{2,80}?) differ(?:ent)? from (?P<other>(?!(?:\S+ ){1,2}to )[^,:;?]+)",
+    re.IGNORECASE,
+)
+_DIFFERS_ON = re.compile(  # "How do A and B differ on fees?", "the difference between A and B on fees"
+    r"(?:(?<= differ)\s+(?=in\b|over\b)|\s+(?=on\b|regarding\b))(?P<by>\w+)\s+"
+    r"(?P<what>(?:(?!\band\b)[^,:;?]){3,80}?)\s*\??$",
     re.IGNORECASE,
 )
 _NO_SIDE = re.compile(r"(?:I|we|you|for|of|on|about|by|from|in|under|to|with)\b", re.IGNORECASE)
@@ -138,6 +143,10 @@ def _several(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
 def _differing(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """A question for each of two things whose difference is asked for."""
     text = _DIFFERS_FROM.sub(r"how do \g<one> and \g<other> differ", text)
+    about = _DIFFERS_ON.search(text)
+    if about and len(re.findall(rf"\b{about['by']}\b", text)) > 1:  # "between a note on fees and a note on costs"
+        about = None
+    text = text[: about.start()] if about else text
     match = _DIFFERENCE.search(text)
     if not match or any(map(_NO_SIDE.match, match.group("one", "other"))) or _has_verb(match["one"]):
         return []
@@ -145,9 +154,13 @@ def _differing(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     is_shared = len(one) < len(other) and other[0].casefold() not in {"a", "an", "the"}
     shared = [*one, other[-1]] if is_shared else one  # "retail and professional clients"
     members = (" ".join(shared), match["other"])
-    return _members(
+    parts = _members(
         text, [(*match.span(n), member) for n, member in zip(("one", "other"), members, strict=True)], named=False
     )
+    if about:
+        asked = (f"What about {about['what']} of {member}?" for member in members)
+        return [replace(part, text=_tidy(text)) for part, text in zip(parts, asked, strict=True)]
+    return parts
 
 
 def _named_members(text: str, titles: Sequence[str]) -> list[PlannedQuestion]:

@@ -309,3 +309,43 @@ def test_a_rule_asked_for_by_number_is_answered_by_that_rule_alone():
     _, answer, _ = asked("What does rule 3.1.1 say?", led_by(ranking, [ranking.hits[1].passage]))
     assert not answer.is_refusal
     assert sorted(one.text for one in answer.sentences) == sorted(f"{one.rstrip('.')}." for one in texts.split(". "))
+
+
+ACTS = {
+    "eu-lota-act": ("On lamps", "‘Wick oil’ means oil for wicks.", "It shall apply from 2 May 2031."),
+    "candle-act": ("On candles", "Wick oil is sold by the Office of Candles.", "It shall apply from 9 June 2032."),
+}
+
+
+def acts(*order):
+    """The passages of two acts, the first act's first; no text has an act's name."""
+    found = [
+        passage(f"{act}:{n}", text, title=ACTS[act][0], number=f"Article {n}", document_id=act)
+        for act in order
+        for n, text in enumerate(ACTS[act][1:], start=1)
+    ]
+    return Ranking.of("fused", [ScoredPassage(one, 1 - n / 100) for n, one in enumerate(found)])
+
+
+@pytest.mark.parametrize("question", ["From when does LOTA apply?", "from when does the lota apply?"])
+def test_a_question_about_a_named_act_is_answered_by_that_act(question):
+    selector = FakeSelector(**{"apply from": 4.0})
+    _, answer, _ = asked(question, acts("candle-act", "eu-lota-act"), selector=selector)
+    assert [sentence.text for sentence in answer.sentences] == ["It shall apply from 2 May 2031."]
+    assert {text for text, _ in selector.read} == {"From when does this act apply?".replace("F", question[0])}
+    _, answer, _ = asked("From when does it apply?", acts("candle-act", "eu-lota-act"), selector=selector)
+    assert answer.sentences[0].text == "It shall apply from 9 June 2032."
+
+
+def test_each_side_of_a_comparison_is_answered_by_the_act_that_it_names():
+    selector = FakeSelector(**{"apply from": 4.0})
+    question = "How do LOTA and the Candle Act differ on their first days?"
+    _, answer, _ = asked(question, acts("candle-act", "eu-lota-act"), selector=selector, max_sentences=2)
+    assert [sentence.text for sentence in answer.sentences] == [ACTS["eu-lota-act"][2], ACTS["candle-act"][2]]
+
+
+def test_a_named_act_without_an_answer_is_not_answered_by_another():
+    selector = FakeSelector(Office=4.0)
+    _, answer, _ = asked("Who sells wick oil under LOTA?", acts("candle-act", "eu-lota-act"), selector=selector)
+    assert answer.is_refusal
+    assert not any("candle" in text.lower() for _, text in selector.read)

@@ -94,6 +94,12 @@ def test_names_are_compared_without_article_case_and_qualifier():
         ("What is the difference between a caution and a public censure?", [
             "A caution: what is the difference?", "A public censure: what is the difference?",
         ]),
+        ("How do the Lamp Act and the Oil Act differ on fines?", [
+            "What about fines of the Lamp Act?", "What about fines of the Oil Act?",
+        ]),
+        ("What is the difference between a note on fees and a note on costs?", [
+            "A note on fees: what is the difference?", "A note on costs: what is the difference?",
+        ]),
         ("How does simplified due diligence differ from enhanced due diligence?", [
             "How does simplified due diligence differ?", "How does enhanced due diligence differ?",
         ]),
