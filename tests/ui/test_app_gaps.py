@@ -215,4 +215,8 @@ def test_an_opinion_of_a_language_model_is_named_on_the_row_and_what_it_says_is_
     assert "model-1, asked for a second opinion" in html
     assert "The verifier found: partly." in html
     assert HOSTILE not in html
-    assert "1,200 tokens" in standing_html(replace(run, gaps=(gap,)))
+    standing = standing_html(replace(run, gaps=(gap,)))
+    assert "1,200 tokens" in standing
+    assert (
+        standing.index("Half of the conflicts are missed") < standing.index("<details") < standing.index("Measured on")
+    )

@@ -211,7 +211,7 @@ def test_history_is_paged_and_searched_by_words_corpus_and_day(app, monkeypatch)
     assert "What is 100% of it?" in words(at)
     assert "When may a firm act?" not in words(at)
     at.selectbox(key="history_corpus").select("encyclopedia").run()
-    assert "No record has these words" in words(at)
+    assert "No record matches these filters" in words(at)
 
 
 def test_an_answer_begins_with_whether_it_is_one(app):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -173,9 +174,12 @@ def beside_html(found: Related, corpus: str) -> str:
 
 def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
     """The whole rule that was asked for by its number, with related passages; ``others`` also have that number."""
-    link = partial(passage_address, corpus)
-    rows, title = [(link(one), one) for one in others], passages[0].title or passages[0].document_id
-    return _TEMPLATES.rule(title, leaf_html(passages, link), rows, also_html(found, corpus))
+    link, titles = partial(passage_address, corpus), Counter(one.title for one in (passages[0], *others))
+    first, *names = (
+        one.title if titles[one.title] < 2 else f"{one.title} ({one.document_id})" for one in (passages[0], *others)
+    )
+    rows = sorted(zip(names, map(link, others), others, strict=True), key=lambda row: row[0].casefold())
+    return _TEMPLATES.rule(first, leaf_html(passages, link), rows, also_html(found, corpus))
 
 
 def also_html(found: Related, corpus: str) -> str:
