@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.english.phrases import POINTING_BACK, PRONOUNS
 from ragqa.errors import ConfigError
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_store import Register
 
+_NOBODY: Final = PRONOUNS | POINTING_BACK
 NO_STATUS: Final = "none yet"
 STATES: Final = ("new", "changed", "unchanged", "gone")
 
@@ -56,8 +58,13 @@ def states(changes: Sequence[RowChange]) -> Mapping[str, str]:
 
 
 def parties(rows: Sequence[Obligation], most: int = 100) -> list[str]:
-    """The parties of these rows, the most frequent first; "A firm" and "The firm" count as two."""
-    return [name for name, _ in Counter(row.parts.party.text for row in rows if row.parts.party).most_common(most)]
+    """The parties of these rows, the most frequent first, with a capital letter: "A firm" and "The firm" count as two.
+
+    A pronoun names nobody, and words with a comma are more than a party: neither is among them.
+    """
+    named = (row.parts.party.text for row in rows if row.parts.party)
+    named = (name[:1].upper() + name[1:] for name in named if "," not in name and name.casefold() not in _NOBODY)
+    return [name for name, _ in Counter(named).most_common(most)]
 
 
 def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:

@@ -831,6 +831,9 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     at.button(key="sweep_go").click().run()
     assert not at.exception
     assert "30 points over 3 questions" in words(at)
+    at.selectbox(key="sweep_corpus").select("encyclopedia").run()
+    assert "The last sweep was of rulebook: choose that corpus to see it again." in words(at)
+    assert "30 points over 3 questions" not in words(at)
 
 
 def test_a_presentation_goes_from_example_to_example_and_stays_in_the_address(app):

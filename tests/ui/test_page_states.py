@@ -117,9 +117,10 @@ def test_a_sweeps_cells_tell_their_settings_by_name():
     points = tuple(Point({"threshold": x, "max_drop": y}, 2.0) for x in (0.1, 0.2) for y in (0.3, 0.4))
     axes = (Axis("threshold", (0.1, 0.2)), Axis("max_drop", (0.3, 0.4)))
     chart = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {"threshold": "Threshold"})
-    marked = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {}, [("now", points[1].values)])
+    marks = [("now", points[1].values), ("best", points[1].values)]
+    marked = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {}, marks)
     labels = [row["label"] for rows in marked.to_dict()["datasets"].values() for row in rows]
-    assert labels == ["2.0", "2.0\nnow", "2.0", "2.0"]
+    assert labels == ["2.0", "2.0\nnow, best", "2.0", "2.0"]
     tips = [tip["title"] for tip in chart.to_dict()["layer"][0]["encoding"]["tooltip"]]
     assert isinstance(chart, alt.LayerChart)
     assert tips == ["Threshold (0 to 1)", "Weight of max_drop (0 to 1)", "passages kept", "passages kept"]

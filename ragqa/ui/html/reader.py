@@ -17,6 +17,7 @@ from ragqa.library.related import Related
 from ragqa.types import Passage, Span
 from ragqa.ui.html.template import Templates, text_html
 
+SHOWN_DOCUMENTS: Final = 100
 SHOWN_ALSO = 6  # links of each kind below a source
 WIDEST = 14  # most column separators of a table row; a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
@@ -35,6 +36,12 @@ def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = No
 def passage_address(corpus: str, passage: Passage) -> str:
     """The address of a passage."""
     return read_address(corpus, passage.passage_id)
+
+
+def documents_html(corpus: str, titles: Mapping[str, str]) -> str:
+    """Links to the documents of a corpus; ``titles`` are by document id."""
+    rows = [(f"read?{urlencode({'corpus': corpus, 'document': name})}", titles[name] or name) for name in titles]
+    return _TEMPLATES.documents(rows[:SHOWN_DOCUMENTS], len(rows) - SHOWN_DOCUMENTS)
 
 
 def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:

@@ -110,6 +110,9 @@ def _draw(corpus: str, paths: Paths) -> None:
             on_change=_chosen,
         )
         if not policies:
+            st.caption(
+                "Compares each duty of these rules with the policies: in conflict, partly, not found or covered."
+            )
             return
         with st.spinner("Reading the obligations of this corpus (once for each version)"):
             both = _Both(corpus, policies, paths)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
-from urllib.parse import quote
 
 import streamlit as st
 
@@ -24,7 +23,7 @@ from ragqa.records.words import size_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
-from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.library import links_html, plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.pages.notices import draw_notices, error_kept, keep_notices
@@ -48,7 +47,12 @@ def library_page() -> None:
         return
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
-    if chosen:
+    if chosen in resources.index_names(paths):
+        words = (
+            f"{chosen} was built from a folder: its documents are changed there and indexed by the command ragqa index."
+        )
+        keep_notices(SAID, (words, "plain"))
+    elif chosen:
         keep_notices(SAID, (f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
     draw_notices(SAID)
     _watched(paths)
@@ -205,14 +209,13 @@ def _others(paths: Paths) -> None:
         return
     titles = resources.corpus_titles([entry.name for entry in others], paths)
     words = quantity(len(others), "corpus built from a folder", "corpora built from folders")
-    with st.expander(words, expanded=not own):
+    with st.expander(words, expanded=not own or any(one.name == st.query_params.get("corpus") for one in others)):
         for entry in others:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{plain_markdown(titles[entry.name])}**")
-                st.caption(" · ".join(_passages(entry)))
-                for page in ("Read", "Register", "Gaps"):
-                    address = f"{page.lower()}?corpus={quote(entry.name)}"
-                    st.html(f'<a class="rq-read" href="{address}" target="_self">{page}</a>', width="content")
+                st.html(f"<b>{links_html(entry.name, {titles[entry.name]: 'read'})}</b>", width="content")
+                documents = [quantity(entry.manifest.n_documents, "document")] if entry.manifest else []
+                st.caption(" · ".join(documents + _passages(entry)))
+                st.html(links_html(entry.name), width="content")
                 st.button("Verify", key=f"verify_{entry.name}", on_click=partial(verify, entry.name, paths))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -21,8 +22,10 @@ from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, p
 from ragqa.library.register_sheets import merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, up_to_date
 from ragqa.library.work_list import answers_before, gap_results, work_list
+from ragqa.records.words import short_name
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
+from ragqa.types import Passage
 from ragqa.types.scores import Strength
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown, work_html
@@ -37,7 +40,8 @@ PAGE: Final = 50  # rows at a time
 LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # session key: the handlings when the table was first drawn, and typed edits
-_HEIGHT, _ROW = 640, 84  # pixels
+_HEIGHT, _ROW = 640, 80  # pixels; a row has four lines
+SAME: Final = 100  # characters that two rows begin with, from which the second is shown without them
 _VIEWS: Final = ("Rows", "What changed")
 _COLUMN: Final = st.column_config
 
@@ -158,18 +162,21 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     if key not in st.session_state:
         st.session_state[_SEEN] = {name: held.handling(name) for name in ids}, {}
     handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
+    is_one = len({row.document_id for row in held.rows}) == 1
     rows = [
         {
             "rule": read_address(corpus, row.passage_id, (row.start, row.end))
-            + f"#{quote(cited_number(row.number) or '¶')}",
-            "text": row.text,
+            + f"#{quote((cited_number(row.number) if is_one else _named(row)) or '¶')}",
+            "text": text,
+            "who": row.parts.party.text if row.parts.party else "",
             "strength": str(row.strength),
             **{name: getattr(handlings[row.obligation_id], name) for name in FIELDS},
+            "deadline": row.parts.deadline.text if row.parts.deadline else "",
+            "condition": row.parts.condition.text if row.parts.condition else "",
             "state": state_of.get(row.obligation_id, "").replace("unchanged", ""),
-            **{name: span.text if span else "" for name, span in zip(_PARTS, _parts(row), strict=True)},
             "document": row.title or row.document_id,
         }
-        for row in shown
+        for row, text in zip(shown, _texts(shown), strict=True)
     ]
     st.data_editor(
         rows,
@@ -181,9 +188,10 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         num_rows="fixed",
         disabled=[name for name in rows[0] if name not in FIELDS] if editable else True,
         column_config={
-            "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=120, pinned=True),
+            "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=120 if is_one else 190, pinned=True),
             "strength": _COLUMN.TextColumn(width=80),
             "text": _COLUMN.TextColumn(width=400),
+            "who": _COLUMN.TextColumn(width=130),
             "owner": _COLUMN.TextColumn(width=110, max_chars=LONGEST),
             "status": _COLUMN.SelectboxColumn(width=120, options=["", *STATUSES]),
             "due": _COLUMN.TextColumn(width=100, validate=r"^(\d{4}-\d\d-\d\d)?$", help="A day, YYYY-MM-DD"),
@@ -196,11 +204,18 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     )
 
 
-_PARTS: Final = ("who", "deadline", "condition")
+def _named(row: Obligation) -> str:
+    return short_name(Passage(row.passage_id, row.document_id, "", row.title, number=row.number))
 
 
-def _parts(row: Obligation) -> tuple[Any, ...]:
-    return row.parts.party, row.parts.deadline, row.parts.condition
+def _texts(shown: Sequence[Obligation]) -> list[str]:
+    """The texts of these rows; one that begins as the row before, as items of one list do, without that beginning."""
+    texts = [row.text for row in shown]
+    same = [
+        sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(*both, strict=False))) for both in pairwise(texts)
+    ]
+    cuts = [text.rfind(" ", 0, n) + 1 if n > SAME else 0 for text, n in zip(texts, (0, *same), strict=True)]
+    return [f"… {text[n:]}" if n else text for text, n in zip(texts, cuts, strict=True)]
 
 
 def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:

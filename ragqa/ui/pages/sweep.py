@@ -64,12 +64,13 @@ def sweep_page() -> None:
     axes = _axes(way, config, rankings)
     if axes is None:
         return
-    if st.button("Sweep", type="primary", key="sweep_go"):
+    if st.button("Sweep", type="primary", key="sweep_go", disabled=source is None):
         _run(config, axes, source, count, paths)
     found: tuple[Sweep, Config, float] | None = st.session_state.get(_DONE)
-    if found is None:
+    if found is None or found[1].index != index:
         words = "Choose questions with gold passages to see recall and F2, or one question to see how many are kept."
-        st.html(notice_html(words))
+        earlier = f" The last sweep was of {found[1].index}: choose that corpus to see it again." if found else ""
+        st.html(notice_html(words + earlier))
         return
     _draw(*found, config)
 
@@ -79,8 +80,8 @@ def _corpus(names: list[str], paths: Paths) -> str:
     return kept_choice("Corpus", names, last, "sweep_corpus", titles.__getitem__, width=320)
 
 
-def _source(index: str, paths: Paths) -> str | Path:
-    """The choice of questions: the last one asked, the examples, or a file of questions with gold."""
+def _source(index: str, paths: Paths) -> str | Path | None:
+    """The choice of questions: the last one asked, the examples, a file of questions with gold; None without any."""
     asked = str(st.session_state.get("question") or "").strip()
     option = next(one for one in benchmark_of("retrieval").options if one.kind in {"file", "argument"})
     may_see = access.gate().may(Act.EVALUATION)  # the files are the server's
@@ -90,11 +91,12 @@ def _source(index: str, paths: Paths) -> str | Path:
         offered[_EXAMPLES] = _EXAMPLES
     for path, label in files.items():
         offered[path] = label
-    if st.session_state.get("sweep_source") not in offered:
-        st.session_state.pop("sweep_source", None)
+    key = f"sweep_source_{index}"  # the browser keeps the choice of a field that stays
+    if st.session_state.get(key) not in offered:
+        st.session_state.pop(key, None)
     first = next((n for n, one in enumerate(offered) if one == _EXAMPLES), 0)
     return st.selectbox(
-        "Questions", list(offered), index=first, key="sweep_source", format_func=lambda one: offered[one], width=380
+        "Questions", list(offered), index=first, key=key, format_func=lambda one: offered[one], width=380
     )
 
 
