@@ -51,7 +51,7 @@ from ragqa.ui.state.desk import case_desk
 
 PAGE: Final = 25  # rows at a time
 _SAID, _OPEN, _COMMENT = "gaps_said", "gaps_open", "gaps_comment"
-_VIEWS: Final = ("Rows", "Chapters and policies", "Not asked for")
+_VIEWS: Final = ("Rows", "Chapters and policies", "Statements without a rule")
 _SNIPPET: Final = 110  # characters of a row in the list
 _FILTERS: Final = ("chapter", "policy")  # filters that an address can set
 
@@ -148,7 +148,7 @@ def _start_form(both: _Both) -> None:
             "Ask a language model about rows that the verifier is not sure of", key="gaps_second"
         )
     part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()), second=second)
-    words = "Read again what changed" if asked and not left else "Hold against the policies"
+    words = "Compare again what changed" if asked and not left else "Compare with the policies"
     st.button(
         words,
         type="secondary" if asked else "primary",
@@ -199,7 +199,7 @@ def _tried(both: _Both) -> None:
         if run.gaps:
             _results(both, run)
         else:
-            st.caption("No row has been read yet: a run reads each obligation against the passages nearest to it.")
+            st.caption("No row has been read yet: a run compares each obligation with the passages nearest to it.")
 
 
 def _read(both: _Both, store: GapStore) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
