@@ -97,9 +97,8 @@ def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str], marked: 
     ]
     cells = base.mark_rect(cursor="pointer").encode(color=colour, tooltip=tip).add_params(point)
     border = base.transform_filter("datum.marked").mark_rect(filled=False, stroke="#d68c14", strokeWidth=3).encode()
-    words = base.mark_text(fontSize=11, color="#17262b", lineBreak="\n", dy=alt.expr("datum.marked ? -6 : 0")).encode(
-        text="label:N"
-    )
+    lifted = alt.expr("datum.marked ? -6 : 0")
+    words = base.mark_text(fontSize=11, color="#17262b", lineBreak="\n", dy=lifted).encode(text="label:N")
     return alt.layer(cells, words, border).properties(height=420).configure_view(strokeWidth=0)
 
 

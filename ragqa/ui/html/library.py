@@ -33,13 +33,6 @@ def links_html(corpus: str, pages: Mapping[str, str] = PAGES) -> str:
     return _TEMPLATES.links(corpus, pages)
 
 
-def seconds_words(seconds: float) -> str:
-    """The remaining time in words, rounded to minutes or seconds."""
-    if seconds >= 90:
-        return f"about {round(seconds / 60)} minutes left"
-    return f"about {max(1, round(seconds))} s left"
-
-
 def reading_html(reading: Reading) -> str:
     """The preview of a file: counts, text that was dropped and why, warnings, the tree of headings and rules."""
     kinds = Counter(heading.kind for heading in reading.outline)

@@ -89,9 +89,10 @@ def _page(*, checking: bool) -> None:
             _start(config, paths, checking=checking, place=_place_of(asked_in_address()))
         elif not problem:
             problem = _offer_link(config, checking=checking)
-        for words in filter(None, (problem, resources.library_words(paths))):
+        run = st.session_state.get(_RUN[checking])
+        slow = resources.library_words(paths) if run is None or run.view.running else ""
+        for words in filter(None, (problem, slow)):
             st.html(notice_html(words, "mixed"))
-    run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
         _quote_anyway(run)

@@ -324,10 +324,8 @@ def _rows(both: _Both, run: GapRun) -> None:
 
 
 def _line(run: GapRun, gap: GapRow) -> str:
-    is_said = "✓ " if run.correction(gap).said else ""
-    return (
-        f"{is_said}{run.label(gap)} · {plain_markdown(f'{cited_number(gap.row.number)} {cut(gap.row.text, _SNIPPET)}')}"
-    )
+    words = plain_markdown(f"{cited_number(gap.row.number)} {cut(gap.row.text, _SNIPPET)}")
+    return f"{'✓ ' if run.correction(gap).said else ''}{run.label(gap)} · {words}"
 
 
 def _open(obligation_id: str) -> None:
@@ -339,7 +337,9 @@ def _open(obligation_id: str) -> None:
 
 def _row(both: _Both, run: GapRun, gap: GapRow, following: str) -> None:
     """The row with a button and key for each judgement; after a judgement the next row is shown."""
-    st.html(row_html(gap, run, both.corpus, both.policies, both.passage, _version(both.register, gap)))
+    st.html(
+        row_html(gap, run, both.corpus, both.policies, both.passage, both.register.since_words(gap.row.obligation_id))
+    )
     if not access.gate().may(Act.REGISTER, both.corpus):
         return
     said, key = run.correction(gap), f"{_COMMENT}_{gap.row.obligation_id}"
@@ -363,13 +363,6 @@ def _row(both: _Both, run: GapRun, gap: GapRow, following: str) -> None:
         on_change=_comment,
         args=(both, gap, said, key),
     )
-
-
-def _version(register: Register, gap: GapRow) -> str:
-    since = register.since.get(gap.row.obligation_id, "")
-    if not since:
-        return ""
-    return f"unchanged since version {register.versions.index(since) + 1}, {since[:10]}"
 
 
 def _comment(both: _Both, gap: GapRow, said: Correction, key: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -14,7 +12,7 @@ from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name
+from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name, title_of
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
@@ -48,10 +46,8 @@ def library_page() -> None:
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
     if chosen in resources.index_names(paths):
-        words = (
-            f"{chosen} was built from a folder: its documents are changed there and indexed by the command ragqa index."
-        )
-        keep_notices(SAID, (words, "plain"))
+        words = "was built from a folder: its documents are changed there, and indexed by the command ragqa index."
+        keep_notices(SAID, (f"{chosen} {words}", "plain"))
     elif chosen:
         keep_notices(SAID, (f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
     draw_notices(SAID)
@@ -78,7 +74,7 @@ def _new_corpus(paths: Paths) -> None:
         return
     st.session_state["library_turn"] = turn + 1
     with error_kept(SAID), used_once(files):
-        called = title.strip() or _name_of([file.name for file in files])
+        called = title.strip() or title_of([file.name for file in files])
         name = new_name(called, paths.indexes, paths.library)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
@@ -89,13 +85,6 @@ def _new_corpus(paths: Paths) -> None:
         resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
         _open(name)
     st.rerun()
-
-
-def _name_of(files: Sequence[str]) -> str:
-    """The title of a corpus without a given name: that of its only file, else the number of files and the day."""
-    if len(files) == 1:
-        return files[0].rpartition(".")[0]
-    return f"{quantity(len(files), 'document')}, {datetime.now(UTC):%Y-%m-%d}"
 
 
 def _watched(paths: Paths) -> None:

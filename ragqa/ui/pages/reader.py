@@ -6,7 +6,6 @@ import threading
 from functools import partial
 from html import escape
 from pathlib import Path
-from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -31,7 +30,7 @@ from ragqa.library.document import (
 from ragqa.library.related import References
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
-from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.library import links_html, plain_markdown
 from ragqa.ui.html.reader import (
     Mark,
     beside_html,
@@ -199,8 +198,7 @@ def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> No
         place = place_words(index.passages[position].place)
         of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
         st.caption(f"{of} · {document.stop - document.start:,} passages · {plain_markdown(corpus)}")
-        address = f"register?{urlencode({'corpus': corpus})}"
-        st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Register</a>', width="content")
+        st.html(links_html(corpus, {"Register": "register"}), width="content")
         if question := section_question(index.passages[position]):
             address = address_of(Link(question, corpus=corpus))
             st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Ask about this section</a>')

@@ -123,16 +123,14 @@ def _listed(store: RecordStore, paths: Paths, against: str) -> None:
             "Corpus", list(titles), format_func=titles.__getitem__, key="history_corpus", width=300, on_change=_first
         )
         choice = partial(st.selectbox, index=None, placeholder="Any", width=170, on_change=_first)
-        wanted = {"result": choice("Result", RESULTS, key="history_result")}
+        wanted = {"result": choice("Result", RESULTS, key="history_result") or ""}
         if access.gate().audit:
-            wanted["author"] = choice("Author", store.authors(), key="history_author")
+            wanted["author"] = choice("Author", store.authors(), key="history_author") or ""
         for label, name in (("From", "since"), ("To", "until")):
             day = st.date_input(label, None, key=f"history_{name}", width=140, on_change=_first)
             wanted[name] = day.isoformat() if isinstance(day, date) else ""
     after = int(st.session_state.setdefault(_AFTER, 0))
-    found = store.list(
-        PAGE + 1, after=after, words=words, index=index or "", **{name: one or "" for name, one in wanted.items()}
-    )
+    found = store.list(PAGE + 1, after=after, words=words, index=index or "", **wanted)
     records = found[:PAGE]
     if records:
         results = store.results([one.record_id for one in records])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -18,17 +17,15 @@ from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
 from ragqa.library.edits import SheetRow
 from ragqa.library.register import Obligation, RowChange
-from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, states
+from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, rule_name, states, told_apart
 from ragqa.library.register_sheets import merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, up_to_date
 from ragqa.library.work_list import answers_before, gap_results, work_list
-from ragqa.records.words import short_name
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
-from ragqa.types import Passage
 from ragqa.types.scores import Strength
 from ragqa.ui import access
-from ragqa.ui.html.library import plain_markdown, work_html
+from ragqa.ui.html.library import links_html, plain_markdown, work_html
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.notices import draw_notices, error_shown, keep_notices
@@ -41,7 +38,6 @@ LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # session key: the handlings when the table was first drawn, and typed edits
 _HEIGHT, _ROW = 640, 74  # pixels; a row has four lines
-SAME: Final = 100  # characters that two rows begin with, from which the second is shown without them
 _VIEWS: Final = ("Rows", "What changed")
 _COLUMN: Final = st.column_config
 
@@ -88,8 +84,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             since = st.selectbox(
                 "Compared with", numbers, format_func=said.__getitem__, key="register_since", width=260
             )
-        address = f"gaps?corpus={quote(corpus, safe='')}"
-        st.html(f'<a class="rq-read" href="{address}" target="_self">Gaps of policies</a>', width="content")
+        st.html(links_html(corpus, {"Gaps of policies": "gaps"}), width="content")
     changes = _changes(file, versions[-1] if versions else "", since, held)
     if view == _VIEWS[1]:
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))
@@ -166,7 +161,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     rows = [
         {
             "rule": read_address(corpus, row.passage_id, (row.start, row.end))
-            + f"#{quote((cited_number(row.number) if is_one else _named(row)) or '¶')}",
+            + f"#{quote((cited_number(row.number) if is_one else rule_name(row)) or '¶')}",
             "text": text,
             "who": row.parts.party.text if row.parts.party else "",
             "strength": str(row.strength),
@@ -176,7 +171,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
             "state": state_of.get(row.obligation_id, "").replace("unchanged", ""),
             "document": row.title or row.document_id,
         }
-        for row, text in zip(shown, _texts(shown), strict=True)
+        for row, text in zip(shown, told_apart(shown), strict=True)
     ]
     st.data_editor(
         rows,
@@ -202,20 +197,6 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         on_change=_note,
         args=(key, ids, corpus, file),
     )
-
-
-def _named(row: Obligation) -> str:
-    return short_name(Passage(row.passage_id, row.document_id, "", row.title, number=row.number))
-
-
-def _texts(shown: Sequence[Obligation]) -> list[str]:
-    """The texts of these rows; one that begins as the row before, as items of one list do, without that beginning."""
-    texts = [row.text for row in shown]
-    same = [
-        sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(*both, strict=False))) for both in pairwise(texts)
-    ]
-    cuts = [text.rfind(" ", 0, n) + 1 if n > SAME else 0 for text, n in zip(texts, (0, *same), strict=True)]
-    return [f"… {text[n:]}" if n else text for text, n in zip(texts, cuts, strict=True)]
 
 
 def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:

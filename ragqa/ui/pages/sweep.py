@@ -13,7 +13,7 @@ import streamlit as st
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
 from ragqa.english.words import quantity
 from ragqa.evaluation.catalogue import benchmark_of
-from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, around, effective, present_value, swept
+from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, axes_of, effective, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
 from ragqa.server.access.policy import Act
@@ -33,11 +33,8 @@ from ragqa.ui.state import resources
 
 FIRST = 20  # questions of a file
 MOST = 200
-THRESHOLDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-DROPS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
-TOP_KS = tuple(range(1, 31))
 LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY = "Threshold × max drop", "Two weights", "Top-k"
+_VARIED = {LIMITS_WAY: ("threshold", "max_drop"), TOP_K_WAY: ("top_k",)}
 NAMES = {name: one.label for name, one in FILTERS.items()}
 _ASKED, _EXAMPLES = "The question asked last", "The example questions of the corpus"
 _DONE = "swept"
@@ -101,11 +98,8 @@ def _source(index: str, paths: Paths) -> str | Path | None:
 
 
 def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...] | None:
-    if way == LIMITS_WAY:
-        varied = {"threshold": THRESHOLDS, "max_drop": DROPS}
-        return tuple(Axis(name, around(values, present_value(config, name))) for name, values in varied.items())
-    if way == TOP_K_WAY:
-        return (Axis("top_k", tuple(map(float, TOP_KS))),)
+    if way in _VARIED:
+        return axes_of(_VARIED[way], config)
     if len(rankings) < 2:
         st.html(notice_html("This corpus has one ranking: there is no weight to vary.", "mixed"))
         return None
@@ -117,7 +111,7 @@ def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...]
         return None
     if config.reranking.model:
         st.html(notice_html("Weights are measured before the reranker reads: its scores are left out here."))
-    return tuple(Axis(WEIGHT + name, around(WEIGHTS, present_value(config, WEIGHT + name))) for name in (one, other))
+    return axes_of([WEIGHT + name for name in (one, other)], config)
 
 
 def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, paths: Paths) -> None:
