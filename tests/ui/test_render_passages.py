@@ -15,7 +15,7 @@ from ragqa.retrieval.analysis import matched_words
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, IndexingConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.html.reader import rule_html
+from ragqa.ui.html.reader import leaf_html, rule_html
 from tests.support.fakes import passage
 from tests.ui.test_render import HOSTILE, Tags, assert_harmless
 
@@ -147,3 +147,13 @@ def test_a_number_of_several_documents_is_a_choice_by_full_titles_before_the_rul
     assert "<details open>" in html
     assert "<details>" in rule_html([shown], others * 3, Related((), (), ()), "pets")
     assert "Which one" not in rule_html([shown], (), Related((), (), ()), "pets")
+
+
+def test_an_article_is_headed_once():
+    number, name = "CHAPTER IV.Article 33", "Telling the keeper"
+    texts = ((number, name), (f"{number}.1.", "Tell it."), (f"{number}.2.", "Tell it twice."))
+    shown = [passage(f"1:{n}", text, number=n, section=f"CHAPTER IV Ducks › Article 33 {name}") for n, text in texts]
+    html = leaf_html(shown, lambda one: one.passage_id, f"1:{number}")
+    assert html.count(name) == 1
+    assert f'<h3 id="rq-place" aria-current="location">Article 33 {name}</h3>' in html
+    assert html.index(name) < html.index("Tell it.") < html.index("Tell it twice.")

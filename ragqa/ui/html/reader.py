@@ -62,12 +62,19 @@ def leaf_html(
     before = where = ""
     for passage, after in zip(passages, (*passages[1:], None), strict=True):
         named = after.section.rpartition(" › ")[2] if after and after.section != passage.section else ""
-        is_heading = bool(named) and named in {passage.text, f"{passage.number} {passage.text}"}  # of the next passage
+        says = {
+            passage.text,
+            *(f"{number} {passage.text}" for number in (passage.number, cited_number(passage.number))),
+        }
+        is_heading = bool(named) and named in says  # of the next passage
         within = is_heading and f"{before} › ".startswith(f"{passage.section} › ")  # the chapter's heading is above
         heading = passage.section.rpartition(" › ")[2] if passage.section != before and not within else ""
+        is_chosen, is_own = passage.passage_id == chosen, heading in says  # the heading of its own section
         if heading and not (pieces and pieces[-1].endswith(f">{escape(heading)}</h3>")):
-            pieces.append(f"<h3>{escape(heading)}</h3>")
-        before, is_chosen = passage.section, passage.passage_id == chosen
+            pieces.append(_TEMPLATES.heading(heading, is_chosen and is_own))
+        before = passage.section
+        if is_own:
+            continue
         if is_heading:
             pieces.append(_TEMPLATES.heading(named, is_chosen))
             continue

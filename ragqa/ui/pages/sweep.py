@@ -61,7 +61,7 @@ def sweep_page() -> None:
     axes = _axes(way, config, rankings)
     if axes is None:
         return
-    if st.button("Sweep", type="primary", key="sweep_go", disabled=source is None):
+    if st.button("Sweep", type="primary", key="sweep_go", disabled=source is None) and source is not None:
         _run(config, axes, source, count, paths)
     found: tuple[Sweep, Config, float] | None = st.session_state.get(_DONE)
     if found is None or found[1].index != index:
