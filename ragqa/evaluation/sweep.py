@@ -26,6 +26,7 @@ from ragqa.types import Ranking
 
 WEIGHT: Final = "weight_"  # prefix of a ranking's name
 FILTERS: Final = {one.key: one for one in SETTINGS if one.part == "filtering" and one.low is not None}
+NAMES: Final = {name: one.label for name, one in FILTERS.items()}
 MOST_POINTS: Final = 400
 WEIGHTS: Final = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
 VALUES: Final = {  # that a setting takes; weights take `WEIGHTS`
@@ -35,6 +36,11 @@ VALUES: Final = {  # that a setting takes; weights take `WEIGHTS`
 }
 _Key = tuple[str, tuple[tuple[str, float], ...]]  # of a fusion, whose weights are a dict
 _NO_GOLD: Final = frozenset({"\0"})  # no passage has this id: everything but `kept` is 0 and left out
+
+
+def name_of(setting: str) -> str:
+    """The label of a setting."""
+    return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,11 @@ class Point:
     recall: float | None = None
     precision: float | None = None
     f2: float | None = None
+
+    @property
+    def words(self) -> str:
+        """Its values with the labels of their settings."""
+        return ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in self.values.items())
 
 
 @dataclass(frozen=True, slots=True)

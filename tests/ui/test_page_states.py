@@ -13,6 +13,7 @@ import ragqa.ui.state.resources as resources
 from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
+from ragqa.library.collection import title_of
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.records.words import place, short_name, size_words
@@ -23,7 +24,6 @@ from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.template import ENVIRONMENT
 from ragqa.ui.pages import tabs
 from ragqa.ui.pages.evaluation.form import presets_for
-from ragqa.ui.pages.library import _name_of
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
@@ -83,8 +83,8 @@ def test_one_of_a_thing_is_singular():
 
 
 def test_a_corpus_without_a_name_is_not_called_after_the_first_of_several_files():
-    assert _name_of(["rules.pdf"]) == "rules"
-    assert _name_of(["rules.pdf", "guide.pdf"]).startswith("2 documents, 20")
+    assert title_of(["rules.pdf"]) == "rules"
+    assert title_of(["rules.pdf", "guide.pdf"]).startswith("2 documents, 20")
 
 
 def test_a_preset_with_another_reranker_marks_the_answer():

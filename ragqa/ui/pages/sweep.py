@@ -13,7 +13,7 @@ import streamlit as st
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
 from ragqa.english.words import quantity
 from ragqa.evaluation.catalogue import benchmark_of
-from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, axes_of, effective, present_value, swept
+from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Sweep, axes_of, effective, name_of, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
 from ragqa.server.access.policy import Act
@@ -35,7 +35,6 @@ FIRST = 20  # questions of a file
 MOST = 200
 LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY = "Threshold × max drop", "Two weights", "Top-k"
 _VARIED = {LIMITS_WAY: ("threshold", "max_drop"), TOP_K_WAY: ("top_k",)}
-NAMES = {name: one.label for name, one in FILTERS.items()}
 _ASKED, _EXAMPLES = "The question asked last", "The example questions of the corpus"
 _DONE = "swept"
 
@@ -163,13 +162,14 @@ def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
     marked += [("chosen", chosen)] if None not in chosen.values() else []
     marked += [("best", found.best().values)] if found.has_gold else []
     measures = [name for name in MEASURES if found.has_gold or name == "kept"]
+    names = {axis.name: name_of(axis.name) for axis in found.axes}
     if len(found.axes) == 2:
         measure = st.segmented_control(
             "Shown", measures, default=measures[0], key="sweep_measure", format_func=MEASURES.__getitem__
         )
-        chart = sweep_surface(found, measure or measures[0], NAMES, marked)
+        chart = sweep_surface(found, measure or measures[0], names, marked)
     else:
-        chart = sweep_lines(found, NAMES, marked)
+        chart = sweep_lines(found, names, marked)
     picture, words = st.columns([3, 2], gap="large")
     with picture:
         event = st.altair_chart(chart, width="stretch", on_select="rerun", key=f"sweep_chart_{id(found)}")
@@ -199,7 +199,7 @@ def _choose(found: Sweep, config: Config, clicked: dict[str, float] | None) -> N
     rows = [("chosen", point)]
     rows += [("the settings now", one) for one in (found.present, *found.points) if one.values == now][:1]
     if found.has_gold:
-        rows.append((f"best F2: {_at(best)}", best))
+        rows.append((f"best F2: {best.words}", best))
     st.html(COMPARE.points(rows))
     st.button("Apply the chosen point", key="sweep_apply", on_click=_apply, args=(chosen,), type="primary")
     told = st.session_state.pop("sweep_told", "")
@@ -212,12 +212,3 @@ def _apply(chosen: dict[str, float]) -> None:
     apply_values(effective(values), Config.from_env())
     words = ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in chosen.items())
     st.session_state["sweep_told"] = f"The settings have {words} now; the page Ask uses them."
-
-
-def name_of(setting: str) -> str:
-    """The label of a setting on the page."""
-    return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
-
-
-def _at(point: Point) -> str:
-    return ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in point.values.items())
