@@ -169,3 +169,10 @@ def stem(word: str) -> str:
 def quantity(count: int, noun: str, nouns: str = "") -> str:
     """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def seconds_words(seconds: float) -> str:
+    """The remaining time in words, rounded to minutes or seconds."""
+    if seconds >= 90:
+        return f"about {round(seconds / 60)} minutes left"
+    return f"about {max(1, round(seconds))} s left"

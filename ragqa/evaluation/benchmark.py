@@ -69,6 +69,7 @@ class Option:
     allows: Callable[[Any], bool] | None = (
         None  # for a preset: whether the page offers this `ragqa.settings.presets.Preset`
     )
+    said: Mapping[str, str] = field(default_factory=dict)  # words for choices that do not explain themselves
     when: Callable[[Settings], bool] | None = None  # whether the page asks for it, given the choices above it
 
     @property
@@ -267,7 +268,9 @@ def _words(option: Option, value: object) -> str:
         return ", ".join(Path(one).name for one in _all(value))
     if option.name == LIMIT.name:
         return f"first {value:,} questions"
-    return f"index {value}" if option.kind == "index" else ", ".join(map(str, _all(value)))
+    return (
+        f"index {value}" if option.kind == "index" else ", ".join(option.said.get(one, str(one)) for one in _all(value))
+    )
 
 
 def _all(value: Any) -> Iterator[Any]:  # noqa: ANN401

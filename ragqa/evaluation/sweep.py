@@ -26,9 +26,21 @@ from ragqa.types import Ranking
 
 WEIGHT: Final = "weight_"  # prefix of a ranking's name
 FILTERS: Final = {one.key: one for one in SETTINGS if one.part == "filtering" and one.low is not None}
+NAMES: Final = {name: one.label for name, one in FILTERS.items()}
 MOST_POINTS: Final = 400
+WEIGHTS: Final = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
+VALUES: Final = {  # that a setting takes; weights take `WEIGHTS`
+    "threshold": (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "max_drop": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0),
+    "top_k": tuple(map(float, range(1, 31))),
+}
 _Key = tuple[str, tuple[tuple[str, float], ...]]  # of a fusion, whose weights are a dict
 _NO_GOLD: Final = frozenset({"\0"})  # no passage has this id: everything but `kept` is 0 and left out
+
+
+def name_of(setting: str) -> str:
+    """The label of a setting."""
+    return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,11 @@ class Axis:
 
     name: str
     values: tuple[float, ...]
+
+
+def axes_of(names: Sequence[str], config: Config) -> tuple[Axis, ...]:
+    """An axis for each of these settings, with its present value among the others."""
+    return tuple(Axis(name, around(VALUES.get(name, WEIGHTS), present_value(config, name))) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +70,11 @@ class Point:
     recall: float | None = None
     precision: float | None = None
     f2: float | None = None
+
+    @property
+    def words(self) -> str:
+        """Its values with the labels of their settings."""
+        return ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in self.values.items())
 
 
 @dataclass(frozen=True, slots=True)

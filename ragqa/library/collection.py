@@ -27,6 +27,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from ragqa.corpus.documents.exported import MAX_DOCUMENTS
+from ragqa.english.words import quantity
 from ragqa.errors import CorpusError
 from ragqa.index.folders import check_name, index_names
 from ragqa.infra.files import locked, sha256_of, write_whole
@@ -372,3 +373,10 @@ def temporary(folder: Path) -> Path:
     """A unique path in ``folder`` for a file that is being written; makes the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f".incoming-{secrets.token_hex(8)}"
+
+
+def title_of(files: Sequence[str]) -> str:
+    """The title of a corpus without a given name: that of its only file, else the number of files and the day."""
+    if len(files) == 1:
+        return files[0].rpartition(".")[0]
+    return f"{quantity(len(files), 'document')}, {datetime.now(UTC):%Y-%m-%d}"

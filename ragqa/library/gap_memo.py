@@ -8,7 +8,7 @@ from typing import Final
 
 from ragqa.english.words import quantity
 from ragqa.infra.version import __version__
-from ragqa.library.gap_rows import LABELS, MEASURED, GapRun, Label
+from ragqa.library.gap_rows import LABELS, MEASURED, WEAKNESS, GapRun, Label
 from ragqa.library.gap_sheets import evidence
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
 from ragqa.records.sign_off import SignOff
@@ -35,7 +35,7 @@ def _blocks(run: GapRun) -> Iterator[Block]:
     told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
     yield Paragraph(f"{quantity(len(run.gaps), 'row')}: {told}", is_strong=True)
     right, n_said = run.agreement
-    yield Paragraph(f"People judged {n_said:,} of the present results and found {right:,} right. {MEASURED}")
+    yield Paragraph(f"People judged {n_said:,} of the present results and found {right:,} right. {WEAKNESS} {MEASURED}")
     for label in _OPEN:
         rows = [(gap, run.correction(gap), evidence(gap)) for gap in run.gaps if run.label(gap) == label]
         if rows:

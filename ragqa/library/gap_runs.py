@@ -74,7 +74,7 @@ class GapJob(BackgroundJob):
             try:
                 with closing(gap_events(store, found, rows, policies, scorer, second)) as events:
                     for event in events:
-                        phase = "Reading rows" if event.is_read else "Passing rows that are known"
+                        phase = "Comparing rows" if event.is_read else "Passing rows that are known"
                         self._show(phase, event.done, event.total, event.last.row.number)
                         self._give_way()
                         if self.stopped.is_set() and event.done < event.total:

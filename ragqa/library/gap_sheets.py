@@ -27,7 +27,7 @@ def write_gaps(path: Path, run: GapRun) -> None:
     ]
     matrix = Sheet("Matrix", ("chapter", "policy", *LABELS), counts, _WIDTHS)
     unasked = [(one.passage_id, one.text) for one in run.unasked]
-    write_sheets(path, [rows, matrix, Sheet("Not asked for", ("passage", "policy says"), unasked, _WIDTHS)])
+    write_sheets(path, [rows, matrix, Sheet("Statements without a rule", ("passage", "policy says"), unasked, _WIDTHS)])
 
 
 def _rows(run: GapRun) -> Iterator[tuple[Value, ...]]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 from typing import Final
 
+from ragqa.english.phrases import POINTING_BACK, PRONOUNS
 from ragqa.errors import ConfigError
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_store import Register
+from ragqa.records.words import short_name
+from ragqa.types import Passage
 
+_NOBODY: Final = PRONOUNS | POINTING_BACK
+SAME: Final = 100  # characters that two rows begin with, from which the second is told without them
 NO_STATUS: Final = "none yet"
 STATES: Final = ("new", "changed", "unchanged", "gone")
 
@@ -56,8 +62,13 @@ def states(changes: Sequence[RowChange]) -> Mapping[str, str]:
 
 
 def parties(rows: Sequence[Obligation], most: int = 100) -> list[str]:
-    """The parties of these rows, the most frequent first; "A firm" and "The firm" count as two."""
-    return [name for name, _ in Counter(row.parts.party.text for row in rows if row.parts.party).most_common(most)]
+    """The parties of these rows, the most frequent first, with a capital letter: "A firm" and "The firm" count as two.
+
+    A pronoun names nobody, and words with a comma are more than a party: neither is among them.
+    """
+    named = (row.parts.party.text for row in rows if row.parts.party)
+    named = (name[:1].upper() + name[1:] for name in named if "," not in name and name.casefold() not in _NOBODY)
+    return [name for name, _ in Counter(named).most_common(most)]
 
 
 def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:
@@ -65,6 +76,25 @@ def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:
     said = f" {told.owner} {told.note} {told.reason}" if told else ""
     text = f"{row.number} {row.title} {row.text}{said}".casefold()
     return all(word in text for word in words)
+
+
+def rule_name(row: Obligation) -> str:
+    """The name of a row's rule among several documents."""
+    return short_name(Passage(row.passage_id, row.document_id, "", row.title, number=row.number))
+
+
+def told_apart(rows: Sequence[Obligation]) -> list[str]:
+    """The texts of these rows; one that begins as the row before, as items of one list do, without that beginning."""
+    texts = [row.text for row in rows]
+    same = [
+        0,
+        *(
+            sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(*both, strict=False)))
+            for both in pairwise(texts)
+        ),
+    ]
+    cuts = [text.rfind(" ", 0, n) + 1 if n > SAME else 0 for text, n in zip(texts, same, strict=True)]
+    return [f"… {text[n:]}" if n else text for text, n in zip(texts, cuts, strict=True)]
 
 
 def part_of(

@@ -86,6 +86,11 @@ class Register:
         times = {self.since.get(row.obligation_id, "") for row in self.rows}
         return tuple(sorted(times | {time for one in self.past for time in (one.since, one.until)}))
 
+    def since_words(self, obligation_id: str) -> str:
+        """Since which version a row has its text; "" where that is unknown."""
+        since = self.since.get(obligation_id, "")
+        return f"unchanged since version {self.versions.index(since) + 1}, {since[:10]}" if since else ""
+
     def changes(self, version: int = 0) -> tuple[RowChange, ...]:
         """How rows changed since this version; 0: since the last but one. Raises ConfigError where there is none."""
         versions = self.versions

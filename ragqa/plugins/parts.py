@@ -162,10 +162,16 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("none", "none", "No vectors: lexical retrieval only."),
     ),
     RERANKERS: (
-        Part("ranker-regulation", "ranker-regulation", "Learning to rank, trained on many rulebooks; fast, bundled."),
-        Part("ranker-adgm", "ranker-adgm", "The same, trained on questions about one rulebook alone."),
-        Part("ranker-adgm-large", "ranker-adgm-large", "The same for indexes with the ranking of encoder-adgm."),
-        Part("answers-minilm-l12", "answers-minilm-l12", "A cross-encoder for questions in English; slow, bundled."),
+        Part("ranker-regulation", "Learning to rank", "Learning to rank, trained on many rulebooks; fast, bundled."),
+        Part(
+            "ranker-adgm", "Learning to rank, one rulebook", "The same, trained on questions about one rulebook alone."
+        ),
+        Part(
+            "ranker-adgm-large",
+            "Learning to rank, one rulebook, large",
+            "The same for indexes with the ranking of encoder-adgm.",
+        ),
+        Part("answers-minilm-l12", "Cross-encoder", "A cross-encoder for questions in English; slow, bundled."),
         Part("FOLDER", "a folder or hub name", "A cross-encoder, or a reranker trained by `ragqa train`."),
         Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
         Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),

@@ -193,7 +193,9 @@ def words_of(text: str, what: str, most: int = LONGEST) -> str:
     """Cleaned text that a person typed. Raises QuestionError where it is empty or too long."""
     kept = without_invisible(text).strip()
     kept = " ".join(kept.split()) if most == LONGEST_NAME else kept
-    if not 0 < len(kept) <= most:
+    if not kept:
+        raise QuestionError(f"{what} is empty: expected 1 to {most:,} characters; type it")
+    if len(kept) > most:
         raise QuestionError(f"{what}: expected 1 to {most:,} characters, found {len(kept):,}; correct it")
     return kept
 

@@ -254,4 +254,8 @@ def _words(passages: Sequence[PassageRow], sentences: Sequence[SentenceRow], sco
                 f"RePASs {repass.a:.3f} → {repass.b:.3f} ({repass.change:+.3f}), most of it by {most.name} "
                 f"({most.change or 0.0:+.3f}).".replace("-", "−")
             )
+            if {row.match for row in sentences} == {"same"}:
+                found.append(
+                    "The answers are the same word for word: only the passages that they are scored by differ."
+                )
     return found

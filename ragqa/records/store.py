@@ -18,9 +18,11 @@ from ragqa.errors import RecordError
 from ragqa.records.database import Database, Execute
 from ragqa.records.reader import ALL, NONE, marks
 from ragqa.records.record import AnswerRecord, RecordSummary
+from ragqa.records.results import RESULT_FIELDS, result_words
 from ragqa.types.scores import Verdict
 
 COPIED_AT_ONCE: Final = 50  # records per transaction
+READ_AT_ONCE: Final = 100  # records whose results are read in one statement
 
 _COLUMNS: Final = "record_id, created_at, question, index_name, generator, status, composite"
 _SAVE: Final = """
@@ -131,17 +133,33 @@ class RecordStore(Database):
         return record
 
     def list(
-        self, limit: int = 50, *, after: int = 0, words: str = "", index: str = "", since: str = ""
+        self,
+        limit: int = 50,
+        *,
+        after: int = 0,
+        words: str = "",
+        index: str = "",
+        since: str = "",
+        until: str = "",
+        author: str = "",
+        result: str = "",
     ) -> tuple[RecordSummary, ...]:
         """The records, newest first: at most ``limit``, without the first ``after``.
 
-        They match the filters: all ``words`` in question or note, this ``index``, and created ``since`` (ISO 8601).
+        They match the filters: all ``words`` in question or note, this ``index``, created on the days ``since`` to
+        ``until`` (ISO 8601), by this ``author`` (an id), with a ``result`` that begins so (one of `RESULTS`).
         """
         shown, values = self._condition()
-        said = [(" AND index_name = ?", index)] * bool(index) + [(" AND created_at >= ?", since)] * bool(since)
+        filters = {
+            " AND index_name = ?": index,
+            " AND created_at >= ?": since,
+            " AND substr(created_at, 1, 10) <= ?": until,
+            " AND record_id IN (SELECT record_id FROM readers WHERE who = ? AND is_author = 1)": author,
+        }
+        said = [(condition, value) for condition, value in filters.items() if value]
         wanted = "".join(condition for condition, _ in said)
         sought = words.casefold().split()  # not by the engines, whose LOWER knows the letters of ASCII alone
-        part = "" if sought else " LIMIT ? OFFSET ?"
+        part = "" if sought or result else " LIMIT ? OFFSET ?"
         rows = self._rows(
             f"SELECT {_COLUMNS}, {_NOTE} FROM records WHERE {shown}{wanted} "  # noqa: S608 - conditions and marks only
             f"ORDER BY created_at DESC, record_id DESC{part}",
@@ -150,8 +168,34 @@ class RecordStore(Database):
         found: Iterator[RecordSummary] = (RecordSummary(*row) for row in rows)
         if sought:
             texts = ((one, f"{one.question} {one.note}".casefold()) for one in found)
-            found = islice((one for one, text in texts if all(word in text for word in sought)), after, after + limit)
-        return tuple(found)
+            found = (one for one, text in texts if all(word in text for word in sought))
+        if result:
+            found = self._with_result(found, result)
+        return tuple(found if part else islice(found, after, after + limit))
+
+    def _with_result(self, found: Iterator[RecordSummary], result: str) -> Iterator[RecordSummary]:
+        while some := tuple(islice(found, READ_AT_ONCE)):
+            known = self.results([one.record_id for one in some])
+            yield from (one for one in some if known.get(one.record_id, "").startswith(result))
+
+    def results(self, record_ids: Sequence[str]) -> dict[str, str]:
+        """The result of each of these records in words, see `result_words`."""
+        if not record_ids:
+            return {}
+        shown, values = self._condition()
+        fields = ", ".join(self._engine.field(*path) for path in RESULT_FIELDS)
+        rows = self._rows(
+            f"SELECT record_id, {fields} FROM records WHERE record_id IN ({marks(record_ids)}) AND {shown}",  # noqa: S608
+            (*record_ids, *values),
+        )
+        return {name: result_words(*map(str, (value or "" for value in said))) for name, *said in rows}
+
+    def authors(self) -> tuple[str, ...]:
+        """The ids of the authors of the records that the reader may see, in order."""
+        shown, values = self._condition()
+        within = f"record_id IN (SELECT record_id FROM records WHERE {shown})"  # noqa: S608 - conditions and marks only
+        statement = f"SELECT DISTINCT who FROM readers WHERE is_author = 1 AND {within} ORDER BY who"  # noqa: S608
+        return tuple(who for (who,) in self._rows(statement, values))
 
     def sealed(self, record_ids: Sequence[str]) -> dict[str, SealedRecord]:
         """Summaries of those of these records that the reader may see, by id, without opening them."""

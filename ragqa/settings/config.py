@@ -190,7 +190,7 @@ class FilteringConfig(Checked):
         help="How the list is ended. Limits: by threshold, max drop and top-k, as published. Expected F2: each passage "
         "gets a probability of being relevant, from how relevance falls off, and the list ends where the expected F2 "
         "is highest; trained on questions about regulation.",
-        choices={"limits": "limits", "expected-f2": "expected F2"},
+        choices={"limits": "threshold, max drop and top-k", "expected-f2": "the highest expected F2"},
         key="filter_method",
         label="Filter by",
     )

@@ -322,7 +322,7 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
     assert edits.read_edits(file, Correction)[name].now == Correction("confirmed", "=1+1")
     if suffix == ".xlsx":
         book = load_workbook(file)
-        assert book.sheetnames == ["Gaps", "Matrix", "Not asked for"]
+        assert book.sheetnames == ["Gaps", "Matrix", "Statements without a rule"]
         assert [cell.value for cell in book["Gaps"][1]] == list(HEADS)
         cells = [cell for sheet in book.worksheets for row in sheet.iter_rows() for cell in row]
         assert "f" not in {cell.data_type for cell in cells}

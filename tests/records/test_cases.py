@@ -72,6 +72,8 @@ def test_words_are_kept_plain_and_within_limits():
     for text in ("", " \u200b", "x" * 4001):
         with pytest.raises(QuestionError, match="expected 1 to 4,000 characters"):
             words_of(text, "a note")
+    with pytest.raises(QuestionError, match="^a note is empty"):
+        words_of(" ", "a note")
     assert (day_of(""), day_of(" 2026-01-31 ")) == ("", "2026-01-31")
     with pytest.raises(QuestionError, match=r"expected a day such as .*'31\.1\.'"):
         day_of("31.1.")

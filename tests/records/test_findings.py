@@ -36,6 +36,7 @@ def test_sentences_come_with_verdict_rule_and_note_and_then_the_duties_that_are_
     html = findings_html(view, found, {1: "<b>ask</b>"})
     assert "&lt;b&gt;ask" in html
     assert 'href="read?passage=' in html
+    assert '<span class="rq-label">2</span>&ensp;<span class="rq-said"' in html  # as reasons number the sentences
 
 
 def test_what_binds_nobody_is_no_missed_duty_and_advice_is_named_so():

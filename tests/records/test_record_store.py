@@ -83,6 +83,25 @@ def test_words_are_found_in_question_or_note_in_any_case_and_any_alphabet(store,
     assert store.list(words="1%0") == store.list(words="r_0") == ()
 
 
+def test_records_are_found_by_result_day_and_author(store, record):
+    answer = record.answer
+    for one, told in zip(
+        numbered(record, 1, 2, 3), ({}, {"is_refusal": True}, {"not_found": ("when it is due",)}), strict=True
+    ):
+        saved = replace(one, answer=replace(answer, **told), created_at=f"2026-05-0{one.record_id[-1]}T23:59:00+00:00")
+        store.seen_by(reader("ann" if told else "bob")).save(saved)
+    store.save(replace(record, record_id="r004", question=Question("", given="We act.")))
+    words = {"r001": "Answered", "r002": "Not found", "r003": "Partly answered"}
+    found = store.results(["r001", "r002", "r003", "r004"])
+    assert {name: found[name] for name in words} == words
+    assert found["r004"].startswith("Checked: 1 ")
+    assert [one.record_id for one in store.list(result="Not found")] == ["r002"]
+    assert [one.record_id for one in store.list(since="2026-05-02", until="2026-05-03")] == ["r003", "r002"]
+    assert [one.record_id for one in store.list(1, after=1, author="ann")] == ["r002"]
+    assert store.authors() == ("ann", "bob")
+    assert store.seen_by(reader("ann")).results(["r001"]) == {}
+
+
 def test_a_record_is_discarded_by_its_author_had_back_for_a_day_and_then_deleted(store, record, monkeypatch):
     ann, bob = store.seen_by(reader("ann")), store.seen_by(reader("bob"))
     for one in numbered(record, 1, 2):

@@ -499,7 +499,7 @@ def test_a_text_is_checked_without_a_generator(app):
     assert at.selectbox(key="set_reranker").value == "ranker-regulation"  # which ranks questions alone
     assert not [one for one in ("before reranking", "Not yet read by the reranker", "Changed since") if one in text]
     parts = (
-        "Checked: a text from elsewhere",
+        "The checked text",
         "paper mode:",
         "1 sentence not supported",
         "count other passages",
@@ -511,7 +511,7 @@ def test_a_text_is_checked_without_a_generator(app):
     assert "What each sentence found" in tab(at, "steps")
     record = app.store.load(app.store.list()[0].record_id)
     assert record.question.given.startswith("A firm must act at once [1]")
-    assert "Checked: a text from elsewhere" in records_page(record.record_id)
+    assert "The checked text" in records_page(record.record_id)
     at.text_area(key="text").set_value(" ")
     next(button for button in at.button if button.label == "Check").click().run()
     assert "text to check is empty" in words(at)
@@ -831,6 +831,9 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     at.button(key="sweep_go").click().run()
     assert not at.exception
     assert "30 points over 3 questions" in words(at)
+    at.selectbox(key="sweep_corpus").select("encyclopedia").run()
+    assert "The last sweep was of rulebook: choose that corpus to see it again." in words(at)
+    assert "30 points over 3 questions" not in words(at)
 
 
 def test_a_presentation_goes_from_example_to_example_and_stays_in_the_address(app):

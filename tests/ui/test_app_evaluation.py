@@ -41,6 +41,13 @@ RULES = DEMOS["rulebook"]
 N_FILE = 14  # questions in the rulebook's first file
 
 
+def test_choices_that_do_not_explain_themselves_have_words():
+    facts = benchmarks()["answering"]
+    corpus = next(one for one in facts.options if one.name == "index")
+    assert corpus.said["both-as-fits"] == "each case in its own corpus"
+    assert facts.words({"index": "both-as-fits", "part": "open"}).startswith("each case in its own corpus, open")
+
+
 @pytest.fixture(scope="module")
 def rulebook(tmp_path_factory):
     """A folder with the demonstration rulebook, indexed by the fake encoder."""

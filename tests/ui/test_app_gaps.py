@@ -144,7 +144,7 @@ def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world)
     assert "chapter=Document+1+2&policy=Document+2" in unescape(told(at))
     assert ">0 / 2<" in told(at)
     assert "1 conflicts, 1 partly" in told(at)
-    at.segmented_control(key="gaps_view").set_value("Not asked for").run()
+    at.segmented_control(key="gaps_view").set_value("Statements without a rule").run()
     html = told(at)
     assert "[Click](http://x.y) us." in html
     assert 'href="http://x.y"' not in html
@@ -204,7 +204,7 @@ def test_a_run_from_the_page_is_followed_stopped_and_goes_on(world, monkeypatch)
     at = page()
     assert "1 partly" in told(at)
     assert "1 conflicts" in told(at)
-    assert at.button(key="gaps_start").label == "Read again what changed"
+    assert at.button(key="gaps_start").label == "Compare again what changed"
 
 
 def test_an_opinion_of_a_language_model_is_named_on_the_row_and_what_it_says_is_text(world):
@@ -215,4 +215,8 @@ def test_an_opinion_of_a_language_model_is_named_on_the_row_and_what_it_says_is_
     assert "model-1, asked for a second opinion" in html
     assert "The verifier found: partly." in html
     assert HOSTILE not in html
-    assert "1,200 tokens" in standing_html(replace(run, gaps=(gap,)))
+    standing = standing_html(replace(run, gaps=(gap,)))
+    assert "1,200 tokens" in standing
+    assert (
+        standing.index("Half of the conflicts are missed") < standing.index("<details") < standing.index("Measured on")
+    )

@@ -1,6 +1,7 @@
 """The page Library by Streamlit's own tester: every state has its words, names of visitors stay words, no exception."""
 
 import contextlib
+import json
 import os
 from html import unescape
 
@@ -8,10 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ragqa.corpus.documents import Reader
+from ragqa.index import build_index
 from ragqa.library import parse_cache
 from ragqa.library.collection import make_collection
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
+from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
 from tests.support.fakes import FakeEncoder
@@ -113,6 +116,18 @@ def test_a_name_that_is_not_there_is_said():
     assert "dropped in here" in words
 
 
+def test_a_corpus_that_was_built_from_a_folder_is_not_called_missing_and_leads_to_its_pages(tmp_path):
+    (tmp_path / "1.json").write_text(json.dumps([{"ID": "1", "DocumentID": 1, "PassageID": "1", "Passage": "Act."}]))
+    index = Paths.from_env().indexes
+    build_index("acts", tmp_path, indexes=index, config=IndexingConfig(), encoder=FakeEncoder())
+    html, words = shown(page(corpus="acts"))
+    assert "acts was built from a folder" in html
+    assert "There is no corpus" not in html
+    assert "1 document · 1 passage" in words
+    for address in ("ask", "read", "register", "gaps"):
+        assert f'href="{address}?corpus=acts"' in html
+
+
 def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(collection):
     returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
 
@@ -121,6 +136,11 @@ def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(
 
         reader_page()
 
+    at = AppTest.from_function(script, default_timeout=30)
+    at.query_params["corpus"] = "mine"
+    listed, _ = shown(at.run())
+    assert 'href="read?corpus=mine&document=a"' in listed
+    assert 'href="read?corpus=mine&document=b"' in listed
     for passage, expected in (("a:1", "A firm must act at once."), ("a:9", "not in the corpus any more")):
         at = AppTest.from_function(script, default_timeout=30)
         at.query_params["corpus"], at.query_params["passage"] = "mine", passage

@@ -55,6 +55,22 @@ def told(at):
     return html, " ".join(one.value for one in (*at.title, *at.caption))
 
 
+def test_a_row_says_its_document_and_who_and_items_of_a_list_are_told_apart(file, tmp_path):
+    lead = f"A firm must {'without any delay ' * 8}tell the board"
+    (tmp_path / "source" / "acts.md").write_text("# Acts\n\n## 1.1 Haste\n\nIt must act. From now, a firm must wait.\n")
+    built(tmp_path, f"# Rules\n\n## 1.4 Reports\n\nA firm must act.\n\n{lead} of (a) losses; and\n\n(b) frauds.\n")
+    at = page()
+    assert not at.exception
+    table = at.dataframe[0].value
+    assert list(table.columns[:5]) == ["rule", "text", "who", "strength", "owner"]
+    assert {one.rpartition("#")[2] for one in table["rule"]} == {"Acts%201", "Rules%201"}
+    assert "A firm" in set(table["who"])
+    assert list(table["text"])[-2:] == [f"{lead} of losses", "… frauds"]
+    offered = at.selectbox(key="register_who").options
+    assert offered.count("A firm") == 1
+    assert "It" not in offered
+
+
 def test_rows_are_found_by_words_party_strength_and_status_and_a_new_version_is_told(file, tmp_path):
     at = page()
     assert "Rows 1 to 3 of 3, 3 in the register" in told(at)[1]

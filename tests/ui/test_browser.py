@@ -303,7 +303,7 @@ def compared(page):
 
 def filed(page):
     page.get_by_role("button", name="New case").click()
-    for field, text in (("Your name (not proven)", "Ann"), ("What it is about", "Outsourcing")):
+    for field, text in (("Your name", "Ann"), ("Title", "Outsourcing")):
         page.get_by_role("textbox", name=field).fill(text)
         page.keyboard.press("Enter")
         settle(page)

@@ -49,14 +49,14 @@ def test_five_kills_amid_a_run_lose_no_row_and_its_rows_are_judged_by_key(home, 
                 page.get_by_label("Rules that begin with").press("Enter")
                 page.keyboard.press("Escape")
                 settle(page)
-                page.get_by_role("button", name="Hold against the policies").click()
+                page.get_by_role("button", name="Compare with the policies").click()
             else:
                 page.get_by_role("button", name="Go on").click()
             if turn < 5:
                 while len(rows_of(home)) < len(kept) + 3 + turn:
                     page.wait_for_timeout(100)
                 if not turn:
-                    page.get_by_text("Reading rows").wait_for()
+                    page.get_by_text("Comparing rows").wait_for()
                     pictures(page, "gaps-running")
                     page.set_viewport_size({"width": 1440, "height": 900})
                 os.kill(server_of(address), signal.SIGKILL)
@@ -65,7 +65,7 @@ def test_five_kills_amid_a_run_lose_no_row_and_its_rows_are_judged_by_key(home, 
                 assert now[: len(kept)] == kept
                 kept = now
                 continue
-            page.get_by_role("button", name="Read again what changed").wait_for()
+            page.get_by_role("button", name="Compare again what changed").wait_for()
             kept = rows_of(home)
             assert len(kept) == len(set(kept)) > 30
             judged(page, home)
@@ -101,6 +101,6 @@ def judged(page, home):
     page.set_viewport_size({"width": 1440, "height": 900})
     page.locator(".rq-heat td a").first.click()
     page.locator(".rq-gap").wait_for()
-    page.get_by_text("Not asked for").click()
+    page.get_by_text("Statements without a rule").click()
     page.get_by_text("Statements of the policies").wait_for()
     pictures(page, "gaps-unasked")

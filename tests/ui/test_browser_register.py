@@ -17,8 +17,8 @@ __all__ = ["world"]
 def cell(page, row, column):
     """Clicks a cell: the table is a canvas."""
     box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
-    left = {"rule": 20, "owner": 655, "note": 1020}[column]
-    place = box["x"] + left, box["y"] + 36 + 84 * row + 42
+    left = {"rule": 20, "owner": 785, "note": 1150}[column]
+    place = box["x"] + left, box["y"] + 36 + 74 * row + 37
     page.mouse.move(*place, steps=5)  # a link is one where the pointer has come to it
     page.mouse.click(*place)
 
@@ -60,7 +60,7 @@ def test_a_row_is_noted_on_in_place_and_a_conflict_is_said(world, browser, tmp_p
         write(page, 1, "owner", "Eve", lambda: load(file).handling(second) == Handling("Eve"))
         change(file, lambda held: replace(held, handlings={**held.handlings, first: Handling("Zoe")}))
         write(page, 0, "owner", "Ada", page.get_by_text("owner: 'Zoe' stays, not 'Ada'").is_visible)
-        page.locator("[data-testid=glide-cell-3-0]").get_by_text("Zoe").wait_for(state="attached")
+        page.locator("[data-testid=glide-cell-4-0]").get_by_text("Zoe").wait_for(state="attached")
         assert load(file).handling(first) == Handling("Zoe")
         with page.context.expect_page() as opened:
             cell(page, 0, "rule")

@@ -90,6 +90,14 @@ def test_a_quotation_is_called_one_and_not_praised_as_support():
     assert ">supported<" not in html
 
 
+def test_the_same_answer_by_other_passages_is_not_just_called_worse():
+    (a, _), (b, _) = run(), run(Config(filtering=FilteringConfig(0.0, 1.0, 1)))
+    found = compare(a, b)
+    assert found.scores[0].change
+    assert "The answers are the same word for word: only the passages that they are scored by differ." in found.words
+    assert "same word for word" not in " ".join(compare(a, a).words)
+
+
 def test_an_answer_compared_with_itself_differs_in_nothing(both):
     (a, _), _ = both
     found = compare(a, a)

@@ -13,6 +13,7 @@ import ragqa.ui.state.resources as resources
 from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
+from ragqa.library.collection import title_of
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.records.words import place, short_name, size_words
@@ -23,7 +24,6 @@ from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.template import ENVIRONMENT
 from ragqa.ui.pages import tabs
 from ragqa.ui.pages.evaluation.form import presets_for
-from ragqa.ui.pages.library import _name_of
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
@@ -83,8 +83,8 @@ def test_one_of_a_thing_is_singular():
 
 
 def test_a_corpus_without_a_name_is_not_called_after_the_first_of_several_files():
-    assert _name_of(["rules.pdf"]) == "rules"
-    assert _name_of(["rules.pdf", "guide.pdf"]).startswith("2 documents, 20")
+    assert title_of(["rules.pdf"]) == "rules"
+    assert title_of(["rules.pdf", "guide.pdf"]).startswith("2 documents, 20")
 
 
 def test_a_preset_with_another_reranker_marks_the_answer():
@@ -117,9 +117,10 @@ def test_a_sweeps_cells_tell_their_settings_by_name():
     points = tuple(Point({"threshold": x, "max_drop": y}, 2.0) for x in (0.1, 0.2) for y in (0.3, 0.4))
     axes = (Axis("threshold", (0.1, 0.2)), Axis("max_drop", (0.3, 0.4)))
     chart = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {"threshold": "Threshold"})
-    marked = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {}, [("now", points[1].values)])
+    marks = [("now", points[1].values), ("best", points[1].values)]
+    marked = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {}, marks)
     labels = [row["label"] for rows in marked.to_dict()["datasets"].values() for row in rows]
-    assert labels == ["2.0", "2.0\nnow", "2.0", "2.0"]
+    assert labels == ["2.0", "2.0\nnow, best", "2.0", "2.0"]
     tips = [tip["title"] for tip in chart.to_dict()["layer"][0]["encoding"]["tooltip"]]
     assert isinstance(chart, alt.LayerChart)
     assert tips == ["Threshold (0 to 1)", "Weight of max_drop (0 to 1)", "passages kept", "passages kept"]
@@ -211,7 +212,7 @@ def test_history_is_paged_and_searched_by_words_corpus_and_day(app, monkeypatch)
     assert "What is 100% of it?" in words(at)
     assert "When may a firm act?" not in words(at)
     at.selectbox(key="history_corpus").select("encyclopedia").run()
-    assert "No record has these words" in words(at)
+    assert "No record matches these filters" in words(at)
 
 
 def test_an_answer_begins_with_whether_it_is_one(app):

@@ -102,7 +102,7 @@ def test_hostile_text_stays_text_everywhere(finished):
             RENDER.changed(HOSTILE, [Difference(HOSTILE, HOSTILE, HOSTILE, HOSTILE)]),
             answer_html(answer(HOSTILE, [(1,)]), passages=PASSAGES[:1]),
             notice_html(HOSTILE),
-            RENDER.records([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
+            RENDER.records([RecordSummary(*[HOSTILE] * 6, None)], results={HOSTILE: HOSTILE}),
             RENDER.records(
                 [RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)], (), HOSTILE[:9]
             ),

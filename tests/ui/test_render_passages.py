@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.filtering import select
 from ragqa.fusion import fuse
+from ragqa.library.related import Related
 from ragqa.records.view import WEAK_COSINE, View, weak_match
 from ragqa.retrieval.analysis import matched_words
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, IndexingConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
+from ragqa.ui.html.reader import leaf_html, rule_html
 from tests.support.fakes import passage
 from tests.ui.test_render import HOSTILE, Tags, assert_harmless
 
@@ -125,3 +127,33 @@ def test_a_weak_best_match_is_told(cosine, expected):
     assert weak_match(replace(view, rankings=(bm25,))) is None
     assert weak_match(replace(view, rankings=(replace(dense, hits=()),))) is None
     assert weak_match(replace(view, encoder="voyage:voyage-law-2")) is None  # whose scale nobody measured
+
+
+def test_a_number_of_several_documents_is_a_choice_by_full_titles_before_the_rule():
+    titles = [
+        "Friendly Societies - Capital Requirements of Old",
+        "Zoo Rules",
+        "Friendly Societies - Capital Requirements",
+    ]
+    shown, *others = (
+        passage(f"{n}:2.1", "A firm must act.", document_id=f"{n}", title=title, number="2.1")
+        for n, title in enumerate(["Aviaries", *titles, "Zoo Rules"])
+    )
+    html = rule_html([shown], others, Related((), (), ()), "pets")
+    assert "5 documents have this number. Which one do you mean?" in html
+    assert html.index("Which one") < html.index("<b>Aviaries</b>") < html.index("A firm must act.</")
+    links = [html.index(f">{title} 2.1</a>") for title in (titles[2], titles[0], "Zoo Rules (2)", "Zoo Rules (4)")]
+    assert links == sorted(links)
+    assert "<details open>" in html
+    assert "<details>" in rule_html([shown], others * 3, Related((), (), ()), "pets")
+    assert "Which one" not in rule_html([shown], (), Related((), (), ()), "pets")
+
+
+def test_an_article_is_headed_once():
+    number, name = "CHAPTER IV.Article 33", "Telling the keeper"
+    texts = ((number, name), (f"{number}.1.", "Tell it."), (f"{number}.2.", "Tell it twice."))
+    shown = [passage(f"1:{n}", text, number=n, section=f"CHAPTER IV Ducks › Article 33 {name}") for n, text in texts]
+    html = leaf_html(shown, lambda one: one.passage_id, f"1:{number}")
+    assert html.count(name) == 1
+    assert f'<h3 id="rq-place" aria-current="location">Article 33 {name}</h3>' in html
+    assert html.index(name) < html.index("Tell it.") < html.index("Tell it twice.")

@@ -51,7 +51,7 @@ from ragqa.lab.dataset.stages import (
     sha256_of,
     topics_in,
 )
-from ragqa.lab.dataset.validating import FUSED, RULES, Validator, judged
+from ragqa.lab.dataset.validating import FUSED, RULES, SAID, Validator, judged
 from ragqa.lab.dataset.writing import PROMPT, written
 from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
 from ragqa.settings.environment import has_llm, prompt_folder
@@ -366,7 +366,7 @@ MAKE: Final = Benchmark.of(
     title="Data set",
     description="Makes a benchmark and training set of a corpus, as ObliQA was made: passages that oblige, topics, "
     "groups of related passages, questions, validation, splits. Each stage is a file that may be edited before the "
-    "same command goes on.",
+    "next stage begins.",
     options=(
         replace(INDEX, positional=True),
         Option(
@@ -379,7 +379,9 @@ MAKE: Final = Benchmark.of(
             label="Questions",
         ),
         Option("writer", "Writer of the questions.", "choice", BY_RULES, (BY_RULES, "llm"), label="Written by"),
-        Option("validation", "Rule by which a question is kept.", "choice", "ours", RULES, label="Validation"),
+        Option(
+            "validation", "Rule by which a question is kept.", "choice", "ours", RULES, label="Validation", said=SAID
+        ),
         Option("seed", "Seed of the random choices.", "int", 1, least=0, most=2**31, label="Seed"),
         Option("only", "Documents by id or title, sections by words of them; repeatable.", many=True),
         Option("topics", "Topics with key terms, as RIRAG's, in place of the built-in ones.", "file", optional=True),

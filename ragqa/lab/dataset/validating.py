@@ -23,6 +23,7 @@ from ragqa.types.scores import NliProbabilities
 from ragqa.types.streams import returned
 
 RULES: Final = ("ours", "rirag", "none")
+SAID: Final = {"ours": "the passage answers the question", "rirag": "RIRAG's rule", "none": "checks only"}
 COVERED: Final = 0.5  # share of the question's content words that the passage and its headings have
 DEEP: Final = 100
 FUSED: Final = "fused"

@@ -95,7 +95,7 @@ class Clash:
 
     @property
     def words(self) -> str:
-        return f"says {_plain(self.found.text)}, the answer {_plain(self.said.text)}"
+        return f"says {_plain(self.found.text)}, this sentence {_plain(self.said.text)}"
 
 
 def _plain(text: str) -> str:

@@ -16,7 +16,7 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief, calibration_of
-from ragqa.scoring.verdicts.copies import Clash, Quotations, edited
+from ragqa.scoring.verdicts.copies import Clash, Quotations, date_clash, edited, quantity_clash
 from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in
 from ragqa.scoring.verdicts.windows import Similarity, Window, Windows
 from ragqa.settings.scoring import ScoringConfig
@@ -132,11 +132,12 @@ class Judge:
         if clash:
             return self._clashing(index, *clash)
         failing = None if supporting else _failing(text, _widest(windows).text, found.verdict, table)
-        made = self._believed(index, windows, looks, found, supporting, failing)
+        made = self._believed(text, index, windows, looks, found, supporting, failing)
         return self._unless_disagreeing(made, text, made.supporting) if supporting else made
 
     def _believed(
         self,
+        text: str,
         index: int,
         windows: Sequence[Window],
         looks: Sequence[Look],
@@ -149,17 +150,20 @@ class Judge:
         n = found.deciding
         place = windows[n].positions[0]
         words = failing and f"“{failing.span.text}”"
-        otherwise = f"says otherwise than {words}" if words else "speaks of the same thing and says otherwise"
-        nearest = f"this; the nearest is in {self._number(windows[0].positions[0])}"
+        said, source = read(text), read(self.premises[place].text)
+        clash = quantity_clash(said, source) or date_clash(said, source)
+        otherwise = f"says otherwise than {words}" if words else "is on the same matter and says otherwise"
         reason = {
             Verdict.SUPPORTED: f"{self._number(place)} says the same in other words",
-            Verdict.CONTRADICTED: f"{self._number(place)} {otherwise}",
-        }.get(found.verdict, f"No source sentence says {words or nearest}")
+            Verdict.CONTRADICTED: f"{self._number(place)} {clash.words if clash else otherwise}",
+        }.get(found.verdict, f"No source sentence says {words or 'this'}")
         unsure = "; not sure" if found.unsure else ""
+        is_far = found.verdict is Verdict.UNSUPPORTED and not words
+        nearest = f" The nearest: {self._number(windows[0].positions[0])}." if is_far else ""
         return SentenceVerdict(
             index,
             found.verdict,
-            f"{reason} (probability {found.probability:.2f}{unsure}).",
+            f"{reason} (probability {found.probability:.2f}{unsure}).{nearest}",
             {Verdict.SUPPORTED: "entailment", Verdict.CONTRADICTED: "contradiction"}.get(found.verdict, "nothing"),
             supporting,
             (place,) if against else (),
@@ -279,7 +283,7 @@ class Judge:
                 index, Cover.COVERED, f"Sentence {place + 1} says it word for word.", "quotation", place
             )
         if not self._is_readable(obligation):
-            reason = "The model cannot read this language, and no sentence of the answer says it word for word."
+            reason = "The model cannot read this language, and no sentence says it word for word."
             return ObligationVerdict(index, Cover.NOT_COVERED, reason, "language")
         return None
 

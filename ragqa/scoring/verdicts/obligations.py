@@ -89,7 +89,7 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
             index, Cover.IN_CONFLICT, reason, "contradiction", first.nearest, tuple(part.span for part in clashing)
         )
     if not told:
-        return ObligationVerdict(index, Cover.NOT_COVERED, "No sentence of the answer says this.", "nothing")
+        return ObligationVerdict(index, Cover.NOT_COVERED, "No sentence says this.", "nothing")
     place = told[0].nearest
     if not missing:
         reason = f"Sentence {place + 1} says it in other words."

@@ -48,7 +48,7 @@ def panes_of(
         cards |= duty_cards(view, found, settings.scoring.coverage_threshold)
     return Panes(
         id=shown_id,
-        question=question_html(view.question or "Checked: a text from elsewhere") + _labels(view, settings),
+        question=question_html(view.question or "The checked text") + _labels(view, settings),
         head=_headline(view, found) + _trust(view, found),
         answer=rule + in_corpus(_answer(view, found, notes or {}), view.config.index),
         scores=_actions(view, found, again),

@@ -82,7 +82,7 @@ def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str], marked: 
         value, said = getattr(one, measure) or 0.0, [word for word, at in marked if at == one.values]
         number = f"{value:.1f}" if measure == "kept" else f"{value:.2f}"
         row = {"x": one.values[across.name], "y": one.values[up.name], **one.values, "value": value, "kept": one.kept}
-        rows.append(row | {"label": "\n".join((number, *said)), "marked": bool(said)})
+        rows.append(row | {"label": "\n".join(filter(None, (number, ", ".join(said)))), "marked": bool(said)})
     point = alt.selection_point(name="point", fields=[across.name, up.name], on="click", clear="dblclick")
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("x:O", title=_title(across.name, names), axis=alt.Axis(labelAngle=0)),
@@ -97,7 +97,8 @@ def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str], marked: 
     ]
     cells = base.mark_rect(cursor="pointer").encode(color=colour, tooltip=tip).add_params(point)
     border = base.transform_filter("datum.marked").mark_rect(filled=False, stroke="#d68c14", strokeWidth=3).encode()
-    words = base.mark_text(fontSize=11, color="#17262b", lineBreak="\n").encode(text="label:N")
+    lifted = alt.expr("datum.marked ? -6 : 0")
+    words = base.mark_text(fontSize=11, color="#17262b", lineBreak="\n", dy=lifted).encode(text="label:N")
     return alt.layer(cells, words, border).properties(height=420).configure_view(strokeWidth=0)
 
 

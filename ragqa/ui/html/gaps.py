@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ragqa.corpus.documents.places import cited_number
-from ragqa.library.gap_rows import ALL, LABELS, MEASURED, GapRow, GapRun, Label, PolicyReading, Statement
+from ragqa.library.gap_rows import ALL, LABELS, MEASURED, WEAKNESS, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.types import Passage, Span
 from ragqa.ui.html.reader import Mark, passage_text_html, read_address
 from ragqa.ui.html.render import marked_html
@@ -30,7 +30,7 @@ def standing_html(run: GapRun) -> str:
     """The number of rows with each label, how many labels people found right, and the measured error rates."""
     counts = Counter(map(run.label, run.gaps))
     badges = [(f"{counts[label]:,} {label}", _KINDS[label]) for label in LABELS if counts[label]]
-    return _TEMPLATES.standing(badges, *run.agreement, run.opinions, MEASURED)
+    return _TEMPLATES.standing(badges, *run.agreement, run.opinions, WEAKNESS, MEASURED)
 
 
 def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, version: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
@@ -15,6 +15,7 @@ from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.template import Templates, text_html
 
 _TEMPLATES: Final = Templates("library.html")
+PAGES: Final = {"Ask": "ask", "Read": "read", "Register": "register", "Gaps": "gaps"}
 SHOWN_HEADINGS = 400
 SHOWN_CHANGES = 100
 _ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=[\dwW])\.")  # the last part prevents lists and links
@@ -27,11 +28,9 @@ def plain_markdown(text: str) -> str:
     return _ALIVE.sub(r"\\\g<0>", text)
 
 
-def seconds_words(seconds: float) -> str:
-    """The remaining time in words, rounded to minutes or seconds."""
-    if seconds >= 90:
-        return f"about {round(seconds / 60)} minutes left"
-    return f"about {max(1, round(seconds))} s left"
+def links_html(corpus: str, pages: Mapping[str, str] = PAGES) -> str:
+    """Links to these pages of a corpus; ``pages`` are the addresses by their words."""
+    return _TEMPLATES.links(corpus, pages)
 
 
 def reading_html(reading: Reading) -> str:

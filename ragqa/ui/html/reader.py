@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from ragqa.library.related import Related
 from ragqa.types import Passage, Span
 from ragqa.ui.html.template import Templates, text_html
 
+SHOWN_DOCUMENTS: Final = 100
 SHOWN_ALSO = 6  # links of each kind below a source
 WIDEST = 14  # most column separators of a table row; a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
@@ -36,6 +38,12 @@ def passage_address(corpus: str, passage: Passage) -> str:
     return read_address(corpus, passage.passage_id)
 
 
+def documents_html(corpus: str, titles: Mapping[str, str]) -> str:
+    """Links to the documents of a corpus; ``titles`` are by document id."""
+    rows = [(f"read?{urlencode({'corpus': corpus, 'document': name})}", titles[name] or name) for name in titles]
+    return _TEMPLATES.documents(rows[:SHOWN_DOCUMENTS], len(rows) - SHOWN_DOCUMENTS)
+
+
 def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:
     """The outline as links; the lines of the shown leaf are marked."""
     return _TEMPLATES.outline(entries, addresses, here)
@@ -54,12 +62,19 @@ def leaf_html(
     before = where = ""
     for passage, after in zip(passages, (*passages[1:], None), strict=True):
         named = after.section.rpartition(" › ")[2] if after and after.section != passage.section else ""
-        is_heading = bool(named) and named in {passage.text, f"{passage.number} {passage.text}"}  # of the next passage
+        says = {
+            passage.text,
+            *(f"{number} {passage.text}" for number in (passage.number, cited_number(passage.number))),
+        }
+        is_heading = bool(named) and named in says  # of the next passage
         within = is_heading and f"{before} › ".startswith(f"{passage.section} › ")  # the chapter's heading is above
         heading = passage.section.rpartition(" › ")[2] if passage.section != before and not within else ""
+        is_chosen, is_own = passage.passage_id == chosen, heading in says  # the heading of its own section
         if heading and not (pieces and pieces[-1].endswith(f">{escape(heading)}</h3>")):
-            pieces.append(f"<h3>{escape(heading)}</h3>")
-        before, is_chosen = passage.section, passage.passage_id == chosen
+            pieces.append(_TEMPLATES.heading(heading, is_chosen and is_own))
+        before = passage.section
+        if is_own:
+            continue
         if is_heading:
             pieces.append(_TEMPLATES.heading(named, is_chosen))
             continue
@@ -173,9 +188,12 @@ def beside_html(found: Related, corpus: str) -> str:
 
 def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
     """The whole rule that was asked for by its number, with related passages; ``others`` also have that number."""
-    link = partial(passage_address, corpus)
-    rows, title = [(link(one), one) for one in others], passages[0].title or passages[0].document_id
-    return _TEMPLATES.rule(title, leaf_html(passages, link), rows, also_html(found, corpus))
+    link, titles = partial(passage_address, corpus), Counter(one.title for one in (passages[0], *others))
+    first, *names = (
+        one.title if titles[one.title] < 2 else f"{one.title} ({one.document_id})" for one in (passages[0], *others)
+    )
+    rows = sorted(zip(names, map(link, others), others, strict=True), key=lambda row: row[0].casefold())
+    return _TEMPLATES.rule(first, leaf_html(passages, link), rows, also_html(found, corpus))
 
 
 def also_html(found: Related, corpus: str) -> str:

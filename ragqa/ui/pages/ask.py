@@ -11,9 +11,11 @@ from ragqa.english.words import quantity
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
+from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
@@ -21,6 +23,7 @@ from ragqa.ui.pages.follow_up import PENDING
 from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names
 from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
+from ragqa.ui.pages.reader import draw_documents
 from ragqa.ui.pages.settings import apply_values, settings_panel
 from ragqa.ui.pages.workspace import draw_run
 from ragqa.ui.panes import Panes, draw_panes
@@ -86,9 +89,10 @@ def _page(*, checking: bool) -> None:
             _start(config, paths, checking=checking, place=_place_of(asked_in_address()))
         elif not problem:
             problem = _offer_link(config, checking=checking)
-        for words in filter(None, (problem, resources.library_words(paths))):
+        run = st.session_state.get(_RUN[checking])
+        slow = resources.library_words(paths) if run is None or run.view.running else ""
+        for words in filter(None, (problem, slow)):
             st.html(notice_html(words, "mixed"))
-    run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
         _quote_anyway(run)
@@ -309,12 +313,16 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
         with st.container(key="examples", gap="small"):
             for number, example in enumerate(examples[:FIRST_EXAMPLES]):
                 key = f"example_{index}_{number}"
-                st.button(plain_markdown(example), key=key, type="tertiary", on_click=_ask_example, args=(example,))
-    chosen = checked_examples(index, "Try it" if checking else "Or check a text from elsewhere", _check_example)
+                st.button(plain_markdown(example), key=key, on_click=_ask_example, args=(example,))
+    chosen = checked_examples(index, "Try it" if checking else "Or check a text", _check_example)
     if chosen and not checking:
         st.switch_page(st.Page(check_page, url_path="check"))
     if index in DEMOS:
         st.caption(DEMOS[index].description)
+    elif not examples:
+        draw_documents(index, Paths.from_env())
+    if access.gate().may(Act.UPLOAD):
+        st.html('<a class="rq-read" href="library" target="_self">Add your documents</a>')
     if not checking and not can_ask():
         how = "To use one, run `make local`, or set OPENAI_BASE_URL or OPENAI_API_KEY and start again."
         st.caption(f"No language model is configured: answers are quoted from the passages. {how}")

@@ -40,7 +40,7 @@ def draw_cases(paths: Paths) -> None:
         if access.gate().may(Act.CASE):
             with st.popover("New case"):
                 _name()
-                st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
+                st.text_input("Title", key="case_title", max_chars=LONGEST_NAME)
                 st.button("Open it", key="case_new", on_click=_step, args=(_begin,))
     cases = desk.store.list()
     looked = desk.looked(*(one for one in cases if words or one.review))
@@ -94,7 +94,7 @@ def draw_add(ref: str, paths: Paths) -> None:
         titles = {"": _NEW} | {one.case_id: one.title for one in _desk(paths).store.list()}
         chosen = st.selectbox("Case", list(titles), format_func=titles.__getitem__, key="case_into")
         if not chosen:
-            st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
+            st.text_input("Title", key="case_title", max_chars=LONGEST_NAME)
         elif access.gate().audit:
             st.checkbox(_ALSO, True, key="case_records", help="To whom the case is shared with.")
         _name()
@@ -165,7 +165,7 @@ def _name() -> None:
     if not access.gate().audit:
         st.session_state["case_name"] = st.session_state.get(_NAME, "")
         words = "Stored with your steps, as a name that is not proven, because nobody signs in here."
-        st.text_input("Your name (not proven)", key="case_name", help=words, width=320, on_change=_keep_name)
+        st.text_input("Your name", key="case_name", help=words, width=320, on_change=_keep_name)
 
 
 def _keep_name() -> None:

@@ -90,18 +90,12 @@ def _read(name: str, content: bytes) -> list[tuple[int, str, str]] | RagqaError:
 
 
 def checked_examples(index: str, heading: str, check: Check) -> bool:
-    """Buttons for this corpus's example texts, one for each verdict; returns whether one was chosen."""
+    """Buttons for this corpus's example texts; returns whether one was chosen."""
     chosen = False
     examples = CHECKED_EXAMPLES.get(index, ())
     if examples:
         st.caption(heading)
     for example in examples:
-        label = f"{str(example.verdict).capitalize()}: “{example.text}”"
-        chosen |= st.button(
-            label,
-            key=f"checked_{example.verdict}_{index}",
-            type="tertiary",
-            on_click=check,
-            args=(example.text, example.question),
-        )
+        key, given = f"checked_{example.verdict}_{index}", (example.text, example.question)
+        chosen |= st.button(f"“{example.text}”", key=key, on_click=check, args=given)
     return chosen

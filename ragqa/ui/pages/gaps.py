@@ -52,7 +52,7 @@ from ragqa.ui.state.desk import case_desk
 
 PAGE: Final = 25  # rows at a time
 _SAID, _OPEN, _COMMENT = "gaps_said", "gaps_open", "gaps_comment"
-_VIEWS: Final = ("Rows", "Chapters and policies", "Not asked for")
+_VIEWS: Final = ("Rows", "Chapters and policies", "Statements without a rule")
 _SNIPPET: Final = 110  # characters of a row in the list
 _FILTERS: Final = ("chapter", "policy")  # filters that an address can set
 
@@ -111,6 +111,9 @@ def _draw(corpus: str, paths: Paths) -> None:
             on_change=_chosen,
         )
         if not policies:
+            st.caption(
+                "Compares each duty of these rules with the policies: in conflict, partly, not found or covered."
+            )
             return
         with st.spinner("Reading the obligations of this corpus (once for each version)"):
             both = _Both(corpus, policies, paths)
@@ -146,7 +149,7 @@ def _start_form(both: _Both) -> None:
             "Ask a language model about rows that the verifier is not sure of", key="gaps_second"
         )
     part = GapRequest(tuple(documents), tuple(chapters.replace(",", " ").split()), second=second)
-    words = "Read again what changed" if asked and not left else "Hold against the policies"
+    words = "Compare again what changed" if asked and not left else "Compare with the policies"
     st.button(
         words,
         type="secondary" if asked else "primary",
@@ -197,7 +200,7 @@ def _tried(both: _Both) -> None:
         if run.gaps:
             _results(both, run)
         else:
-            st.caption("No row has been read yet: a run reads each obligation against the passages nearest to it.")
+            st.caption("No row has been read yet: a run compares each obligation with the passages nearest to it.")
 
 
 def _read(both: _Both, store: GapStore) -> tuple[tuple[GapRow, ...], tuple[Statement, ...]]:
@@ -322,10 +325,8 @@ def _rows(both: _Both, run: GapRun) -> None:
 
 
 def _line(run: GapRun, gap: GapRow) -> str:
-    is_said = "✓ " if run.correction(gap).said else ""
-    return (
-        f"{is_said}{run.label(gap)} · {plain_markdown(f'{cited_number(gap.row.number)} {cut(gap.row.text, _SNIPPET)}')}"
-    )
+    words = plain_markdown(f"{cited_number(gap.row.number)} {cut(gap.row.text, _SNIPPET)}")
+    return f"{'✓ ' if run.correction(gap).said else ''}{run.label(gap)} · {words}"
 
 
 def _open(obligation_id: str) -> None:
@@ -337,7 +338,9 @@ def _open(obligation_id: str) -> None:
 
 def _row(both: _Both, run: GapRun, gap: GapRow, following: str) -> None:
     """The row with a button and key for each judgement; after a judgement the next row is shown."""
-    st.html(row_html(gap, run, both.corpus, both.policies, both.passage, _version(both.register, gap)))
+    st.html(
+        row_html(gap, run, both.corpus, both.policies, both.passage, both.register.since_words(gap.row.obligation_id))
+    )
     if not access.gate().may(Act.REGISTER, both.corpus):
         return
     said, key = run.correction(gap), f"{_COMMENT}_{gap.row.obligation_id}"
@@ -361,13 +364,6 @@ def _row(both: _Both, run: GapRun, gap: GapRow, following: str) -> None:
         on_change=_comment,
         args=(both, gap, said, key),
     )
-
-
-def _version(register: Register, gap: GapRow) -> str:
-    since = register.since.get(gap.row.obligation_id, "")
-    if not since:
-        return ""
-    return f"unchanged since version {register.versions.index(since) + 1}, {since[:10]}"
 
 
 def _comment(both: _Both, gap: GapRow, said: Correction, key: str) -> None:

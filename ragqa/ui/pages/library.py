@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
-from urllib.parse import quote
 
 import streamlit as st
 
@@ -15,7 +12,7 @@ from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name
+from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name, title_of
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
@@ -24,7 +21,7 @@ from ragqa.records.words import size_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
-from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.library import links_html, plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.pages.notices import draw_notices, error_kept, keep_notices
@@ -48,7 +45,10 @@ def library_page() -> None:
         return
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
-    if chosen:
+    if chosen in resources.index_names(paths):
+        words = "was built from a folder: its documents are changed there, and indexed by the command ragqa index."
+        keep_notices(SAID, (f"{chosen} {words}", "plain"))
+    elif chosen:
         keep_notices(SAID, (f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
     draw_notices(SAID)
     _watched(paths)
@@ -74,7 +74,7 @@ def _new_corpus(paths: Paths) -> None:
         return
     st.session_state["library_turn"] = turn + 1
     with error_kept(SAID), used_once(files):
-        called = title.strip() or _name_of([file.name for file in files])
+        called = title.strip() or title_of([file.name for file in files])
         name = new_name(called, paths.indexes, paths.library)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
@@ -85,13 +85,6 @@ def _new_corpus(paths: Paths) -> None:
         resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
         _open(name)
     st.rerun()
-
-
-def _name_of(files: Sequence[str]) -> str:
-    """The title of a corpus without a given name: that of its only file, else the number of files and the day."""
-    if len(files) == 1:
-        return files[0].rpartition(".")[0]
-    return f"{quantity(len(files), 'document')}, {datetime.now(UTC):%Y-%m-%d}"
 
 
 def _watched(paths: Paths) -> None:
@@ -205,14 +198,13 @@ def _others(paths: Paths) -> None:
         return
     titles = resources.corpus_titles([entry.name for entry in others], paths)
     words = quantity(len(others), "corpus built from a folder", "corpora built from folders")
-    with st.expander(words, expanded=not own):
+    with st.expander(words, expanded=not own or any(one.name == st.query_params.get("corpus") for one in others)):
         for entry in others:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{plain_markdown(titles[entry.name])}**")
-                st.caption(" · ".join(_passages(entry)))
-                for page in ("Read", "Register", "Gaps"):
-                    address = f"{page.lower()}?corpus={quote(entry.name)}"
-                    st.html(f'<a class="rq-read" href="{address}" target="_self">{page}</a>', width="content")
+                st.html(f"<b>{links_html(entry.name, {titles[entry.name]: 'read'})}</b>", width="content")
+                documents = [quantity(entry.manifest.n_documents, "document")] if entry.manifest else []
+                st.caption(" · ".join(documents + _passages(entry)))
+                st.html(links_html(entry.name), width="content")
                 st.button("Verify", key=f"verify_{entry.name}", on_click=partial(verify, entry.name, paths))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from html import escape
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ from ragqa.records.words import size_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
-from ragqa.ui.html.library import change_html, plain_markdown, reading_html
+from ragqa.ui.html.library import PAGES, change_html, links_html, plain_markdown, reading_html
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_job import draw_job
 from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown, keep_notices
@@ -105,9 +105,8 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
     with st.container(horizontal=True, key="library_actions"):
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
-            for page in ("Register", "Gaps"):
-                address = f"{page.lower()}?corpus={quote(collection.name)}"
-                st.html(f'<a class="rq-read" href="{address}" target="_self">{page}</a>', width="content")
+            pages = {name: page for name, page in PAGES.items() if page != "ask"}
+            st.html(links_html(collection.name, pages), width="content")
         if not catalogue.is_current and not catalogue.staged and catalogue.documents and not busy:
             removed = quantity(_removed(catalogue), "removed document")
             words = f"Index, leaving out {removed}" if _removed(catalogue) else "Go on indexing"

@@ -7,10 +7,10 @@ from typing import Final
 
 import streamlit as st
 
+from ragqa.english.words import seconds_words
 from ragqa.library.jobs import BackgroundJob
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
-from ragqa.ui.html.library import seconds_words
 from ragqa.ui.html.render import RENDER, notice_html
 
 POLL_SECONDS: Final = 0.5

@@ -6,7 +6,6 @@ import threading
 from functools import partial
 from html import escape
 from pathlib import Path
-from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,7 +14,7 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.places import PageBoxes, pages_of, place_words
 from ragqa.english.words import quantity
-from ragqa.index import Index
+from ragqa.index import Index, index_info
 from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
     FOUND,
@@ -31,8 +30,17 @@ from ragqa.library.document import (
 from ragqa.library.related import References
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
-from ragqa.ui.html.library import plain_markdown
-from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, passage_address, read_address
+from ragqa.ui.html.library import links_html, plain_markdown
+from ragqa.ui.html.reader import (
+    Mark,
+    beside_html,
+    documents_html,
+    hits_html,
+    leaf_html,
+    outline_html,
+    passage_address,
+    read_address,
+)
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.cases import draw_add
 from ragqa.ui.pages.notices import error_shown
@@ -41,6 +49,7 @@ from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
 from ragqa.ui.state.related import references_of, related_to, stamp_of, terms_of
 
+LISTED = 50_000  # passages of a corpus up to which its documents are listed
 _Columns = tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator | None]
 _SCROLL = """export default function ({ data }) {
   let left = 40;
@@ -96,20 +105,20 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
     known = _documents(corpus, stamp_of(corpus, paths), paths)
     if document_id in known:
         return known[document_id][0]
-    st.title("Read")
-    _searched(index, corpus, None)
-    chosen = st.selectbox(
-        "Document",
-        list(known),
-        index=None,
-        format_func=lambda name: f"{known[name][1]} ({name})" if known[name][1] != name else name,
-        key=f"read_document_{corpus}",
-    )
-    if not chosen:
-        return None
-    st.query_params.pop("passage", None)
-    st.query_params["document"] = chosen
-    return known[chosen][0]
+    st.title(f"Read: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
+    if not _searched(index, corpus, None).strip():
+        draw_documents(corpus, paths)
+    return None
+
+
+def draw_documents(corpus: str, paths: Paths) -> None:
+    """The documents of a corpus as links; of a large corpus their number alone."""
+    with error_shown():
+        manifest = index_info(corpus, paths.indexes)
+        st.caption(f"{quantity(manifest.n_documents, 'document')} · {quantity(manifest.n_passages, 'passage')}")
+        if manifest.n_passages <= LISTED:
+            known = _documents(corpus, stamp_of(corpus, paths), paths)
+            st.html(documents_html(corpus, {name: title for name, (_, title) in known.items()}))
 
 
 @shared(spinner="Looking through the corpus (once)", most=8)
@@ -189,8 +198,7 @@ def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> No
         place = place_words(index.passages[position].place)
         of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
         st.caption(f"{of} · {document.stop - document.start:,} passages · {plain_markdown(corpus)}")
-        address = f"register?{urlencode({'corpus': corpus})}"
-        st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Register</a>', width="content")
+        st.html(links_html(corpus, {"Register": "register"}), width="content")
         if question := section_question(index.passages[position]):
             address = address_of(Link(question, corpus=corpus))
             st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Ask about this section</a>')

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 
 import streamlit as st
 
 from ragqa.library.changes import stale_words
+from ragqa.records.results import RESULTS
 from ragqa.records.store import RecordStore
 from ragqa.records.words import cut
 from ragqa.server.access.policy import GROUP, Act
@@ -112,7 +114,7 @@ def _undo() -> bool:
 
 
 def _listed(store: RecordStore, paths: Paths, against: str) -> None:
-    """Fifty records at a time, filtered by words, corpus and day."""
+    """Fifty records at a time, filtered by words, corpus, result, author and days."""
     names = resources.index_names(paths)
     titles = {"": "Any corpus"} | resources.corpus_titles(names, paths)
     with st.container(horizontal=True, vertical_alignment="bottom", key="history_search"):
@@ -120,15 +122,21 @@ def _listed(store: RecordStore, paths: Paths, against: str) -> None:
         index = st.selectbox(
             "Corpus", list(titles), format_func=titles.__getitem__, key="history_corpus", width=300, on_change=_first
         )
-        since = st.date_input("From", None, key="history_since", width=160, on_change=_first)
+        choice = partial(st.selectbox, index=None, placeholder="Any", width=170, on_change=_first)
+        wanted = {"result": choice("Result", RESULTS, key="history_result") or ""}
+        if access.gate().audit:
+            wanted["author"] = choice("Author", store.authors(), key="history_author") or ""
+        for label, name in (("From", "since"), ("To", "until")):
+            day = st.date_input(label, None, key=f"history_{name}", width=140, on_change=_first)
+            wanted[name] = day.isoformat() if isinstance(day, date) else ""
     after = int(st.session_state.setdefault(_AFTER, 0))
-    day = since.isoformat() if isinstance(since, date) else ""
-    found = store.list(PAGE + 1, after=after, words=words, index=index or "", since=day)
+    found = store.list(PAGE + 1, after=after, words=words, index=index or "", **wanted)
     records = found[:PAGE]
     if records:
-        st.html(RENDER.records(records, resources.stale_records(records, store, paths), against))
+        results = store.results([one.record_id for one in records])
+        st.html(RENDER.records(records, resources.stale_records(records, store, paths), against, results))
     else:
-        st.html(notice_html("No record has these words, corpus and day."))
+        st.html(notice_html("No record matches these filters."))
     with st.container(horizontal=True, vertical_alignment="center", key="history_pages"):
         st.button("‹ Newer", key="history_newer", disabled=not after, on_click=_step, args=(-PAGE,))
         st.button("Older ›", key="history_older", disabled=len(found) <= PAGE, on_click=_step, args=(PAGE,))

@@ -17,7 +17,7 @@ from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
 from ragqa.library.edits import SheetRow
 from ragqa.library.register import Obligation, RowChange
-from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, states
+from ragqa.library.register_search import NO_STATUS, STATES, Wanted, matching, parties, rule_name, states, told_apart
 from ragqa.library.register_sheets import merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, up_to_date
 from ragqa.library.work_list import answers_before, gap_results, work_list
@@ -25,7 +25,7 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Strength
 from ragqa.ui import access
-from ragqa.ui.html.library import plain_markdown, work_html
+from ragqa.ui.html.library import links_html, plain_markdown, work_html
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.notices import draw_notices, error_shown, keep_notices
@@ -37,7 +37,7 @@ PAGE: Final = 50  # rows at a time
 LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # session key: the handlings when the table was first drawn, and typed edits
-_HEIGHT, _ROW = 640, 84  # pixels
+_HEIGHT, _ROW = 640, 74  # pixels; a row has four lines
 _VIEWS: Final = ("Rows", "What changed")
 _COLUMN: Final = st.column_config
 
@@ -84,8 +84,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             since = st.selectbox(
                 "Compared with", numbers, format_func=said.__getitem__, key="register_since", width=260
             )
-        address = f"gaps?corpus={quote(corpus, safe='')}"
-        st.html(f'<a class="rq-read" href="{address}" target="_self">Gaps of policies</a>', width="content")
+        st.html(links_html(corpus, {"Gaps of policies": "gaps"}), width="content")
     changes = _changes(file, versions[-1] if versions else "", since, held)
     if view == _VIEWS[1]:
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))
@@ -158,18 +157,21 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     if key not in st.session_state:
         st.session_state[_SEEN] = {name: held.handling(name) for name in ids}, {}
     handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
+    is_one = len({row.document_id for row in held.rows}) == 1
     rows = [
         {
             "rule": read_address(corpus, row.passage_id, (row.start, row.end))
-            + f"#{quote(cited_number(row.number) or '¶')}",
-            "text": row.text,
+            + f"#{quote((cited_number(row.number) if is_one else rule_name(row)) or '¶')}",
+            "text": text,
+            "who": row.parts.party.text if row.parts.party else "",
             "strength": str(row.strength),
             **{name: getattr(handlings[row.obligation_id], name) for name in FIELDS},
+            "deadline": row.parts.deadline.text if row.parts.deadline else "",
+            "condition": row.parts.condition.text if row.parts.condition else "",
             "state": state_of.get(row.obligation_id, "").replace("unchanged", ""),
-            **{name: span.text if span else "" for name, span in zip(_PARTS, _parts(row), strict=True)},
             "document": row.title or row.document_id,
         }
-        for row in shown
+        for row, text in zip(shown, told_apart(shown), strict=True)
     ]
     st.data_editor(
         rows,
@@ -181,9 +183,10 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         num_rows="fixed",
         disabled=[name for name in rows[0] if name not in FIELDS] if editable else True,
         column_config={
-            "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=120, pinned=True),
+            "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=120 if is_one else 190, pinned=True),
             "strength": _COLUMN.TextColumn(width=80),
             "text": _COLUMN.TextColumn(width=400),
+            "who": _COLUMN.TextColumn(width=130),
             "owner": _COLUMN.TextColumn(width=110, max_chars=LONGEST),
             "status": _COLUMN.SelectboxColumn(width=120, options=["", *STATUSES]),
             "due": _COLUMN.TextColumn(width=100, validate=r"^(\d{4}-\d\d-\d\d)?$", help="A day, YYYY-MM-DD"),
@@ -194,13 +197,6 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         on_change=_note,
         args=(key, ids, corpus, file),
     )
-
-
-_PARTS: Final = ("who", "deadline", "condition")
-
-
-def _parts(row: Obligation) -> tuple[Any, ...]:
-    return row.parts.party, row.parts.deadline, row.parts.condition
 
 
 def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:

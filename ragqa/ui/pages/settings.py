@@ -288,6 +288,7 @@ def _reranking_widgets(
 ) -> None:
     st.html(_group("Reranker"))
     offered, before = _rerankers(presets), values["reranker"]
+    labels = {"": "off"} | {part.name: part.label for part in registry.parts(registry.RERANKERS)}
     if st.session_state.setdefault("set_reranker", values["reranker"]) not in offered:
         st.session_state["set_reranker"] = ""
     values["reranker"] = st.selectbox(
@@ -295,7 +296,7 @@ def _reranking_widgets(
         offered,
         offered.index(st.session_state["set_reranker"]),
         key="set_reranker",
-        format_func=lambda name: name or "off",
+        format_func=lambda name: labels.get(name, name),
         help=_SETTINGS["reranker"].help,
     )
     chosen = choosing(RerankingConfig(before, values["rerank_depth"], values["rerank_weight"]), values["reranker"])

@@ -13,7 +13,7 @@ import streamlit as st
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
 from ragqa.english.words import quantity
 from ragqa.evaluation.catalogue import benchmark_of
-from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, around, effective, present_value, swept
+from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Sweep, axes_of, effective, name_of, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
 from ragqa.server.access.policy import Act
@@ -33,12 +33,8 @@ from ragqa.ui.state import resources
 
 FIRST = 20  # questions of a file
 MOST = 200
-THRESHOLDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-DROPS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
-TOP_KS = tuple(range(1, 31))
 LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY = "Threshold × max drop", "Two weights", "Top-k"
-NAMES = {name: one.label for name, one in FILTERS.items()}
+_VARIED = {LIMITS_WAY: ("threshold", "max_drop"), TOP_K_WAY: ("top_k",)}
 _ASKED, _EXAMPLES = "The question asked last", "The example questions of the corpus"
 _DONE = "swept"
 
@@ -64,12 +60,13 @@ def sweep_page() -> None:
     axes = _axes(way, config, rankings)
     if axes is None:
         return
-    if st.button("Sweep", type="primary", key="sweep_go"):
+    if st.button("Sweep", type="primary", key="sweep_go", disabled=source is None) and source is not None:
         _run(config, axes, source, count, paths)
     found: tuple[Sweep, Config, float] | None = st.session_state.get(_DONE)
-    if found is None:
+    if found is None or found[1].index != index:
         words = "Choose questions with gold passages to see recall and F2, or one question to see how many are kept."
-        st.html(notice_html(words))
+        earlier = f" The last sweep was of {found[1].index}: choose that corpus to see it again." if found else ""
+        st.html(notice_html(words + earlier))
         return
     _draw(*found, config)
 
@@ -79,8 +76,8 @@ def _corpus(names: list[str], paths: Paths) -> str:
     return kept_choice("Corpus", names, last, "sweep_corpus", titles.__getitem__, width=320)
 
 
-def _source(index: str, paths: Paths) -> str | Path:
-    """The choice of questions: the last one asked, the examples, or a file of questions with gold."""
+def _source(index: str, paths: Paths) -> str | Path | None:
+    """The choice of questions: the last one asked, the examples, a file of questions with gold; None without any."""
     asked = str(st.session_state.get("question") or "").strip()
     option = next(one for one in benchmark_of("retrieval").options if one.kind in {"file", "argument"})
     may_see = access.gate().may(Act.EVALUATION)  # the files are the server's
@@ -90,20 +87,18 @@ def _source(index: str, paths: Paths) -> str | Path:
         offered[_EXAMPLES] = _EXAMPLES
     for path, label in files.items():
         offered[path] = label
-    if st.session_state.get("sweep_source") not in offered:
-        st.session_state.pop("sweep_source", None)
+    key = f"sweep_source_{index}"  # the browser keeps the choice of a field that stays
+    if st.session_state.get(key) not in offered:
+        st.session_state.pop(key, None)
     first = next((n for n, one in enumerate(offered) if one == _EXAMPLES), 0)
     return st.selectbox(
-        "Questions", list(offered), index=first, key="sweep_source", format_func=lambda one: offered[one], width=380
+        "Questions", list(offered), index=first, key=key, format_func=lambda one: offered[one], width=380
     )
 
 
 def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...] | None:
-    if way == LIMITS_WAY:
-        varied = {"threshold": THRESHOLDS, "max_drop": DROPS}
-        return tuple(Axis(name, around(values, present_value(config, name))) for name, values in varied.items())
-    if way == TOP_K_WAY:
-        return (Axis("top_k", tuple(map(float, TOP_KS))),)
+    if way in _VARIED:
+        return axes_of(_VARIED[way], config)
     if len(rankings) < 2:
         st.html(notice_html("This corpus has one ranking: there is no weight to vary.", "mixed"))
         return None
@@ -115,7 +110,7 @@ def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...]
         return None
     if config.reranking.model:
         st.html(notice_html("Weights are measured before the reranker reads: its scores are left out here."))
-    return tuple(Axis(WEIGHT + name, around(WEIGHTS, present_value(config, WEIGHT + name))) for name in (one, other))
+    return axes_of([WEIGHT + name for name in (one, other)], config)
 
 
 def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, paths: Paths) -> None:
@@ -167,13 +162,14 @@ def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
     marked += [("chosen", chosen)] if None not in chosen.values() else []
     marked += [("best", found.best().values)] if found.has_gold else []
     measures = [name for name in MEASURES if found.has_gold or name == "kept"]
+    names = {axis.name: name_of(axis.name) for axis in found.axes}
     if len(found.axes) == 2:
         measure = st.segmented_control(
             "Shown", measures, default=measures[0], key="sweep_measure", format_func=MEASURES.__getitem__
         )
-        chart = sweep_surface(found, measure or measures[0], NAMES, marked)
+        chart = sweep_surface(found, measure or measures[0], names, marked)
     else:
-        chart = sweep_lines(found, NAMES, marked)
+        chart = sweep_lines(found, names, marked)
     picture, words = st.columns([3, 2], gap="large")
     with picture:
         event = st.altair_chart(chart, width="stretch", on_select="rerun", key=f"sweep_chart_{id(found)}")
@@ -203,7 +199,7 @@ def _choose(found: Sweep, config: Config, clicked: dict[str, float] | None) -> N
     rows = [("chosen", point)]
     rows += [("the settings now", one) for one in (found.present, *found.points) if one.values == now][:1]
     if found.has_gold:
-        rows.append((f"best F2: {_at(best)}", best))
+        rows.append((f"best F2: {best.words}", best))
     st.html(COMPARE.points(rows))
     st.button("Apply the chosen point", key="sweep_apply", on_click=_apply, args=(chosen,), type="primary")
     told = st.session_state.pop("sweep_told", "")
@@ -216,12 +212,3 @@ def _apply(chosen: dict[str, float]) -> None:
     apply_values(effective(values), Config.from_env())
     words = ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in chosen.items())
     st.session_state["sweep_told"] = f"The settings have {words} now; the page Ask uses them."
-
-
-def name_of(setting: str) -> str:
-    """The label of a setting on the page."""
-    return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
-
-
-def _at(point: Point) -> str:
-    return ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in point.values.items())

@@ -3,7 +3,7 @@
 const TAGS = new Set(("div span p b strong mark br a ul li del ins table thead tbody tr th td details summary button"
   + " h2 h3 q").split(" "));
 const ATTRIBUTES = new Set(("class data-show data-card data-text aria-label aria-describedby aria-hidden aria-valuenow"
-  + " aria-valuemin aria-valuemax title tabindex role id type scope colspan style href target").split(" "));
+  + " aria-valuemin aria-valuemax title tabindex role id type scope colspan style href target open").split(" "));
 
 /** A copy of this HTML with nothing but the elements and attributes above; parsed where no script runs. */
 function copied(html) {

@@ -65,7 +65,7 @@ def test_only_an_edited_copy_clashes_for_certain():
     keep = read("A Firm must keep its records for six years.")
     assert (
         edited(read("A Firm must keep its records for two years."), keep).words
-        == "says six years, the answer two years"
+        == "says six years, this sentence two years"
     )
     assert edited(read("After two years a Firm may not yet destroy what it has written down."), keep) is None
     assert edited(keep, keep) is None

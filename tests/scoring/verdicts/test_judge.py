@@ -32,7 +32,21 @@ def test_what_the_verifier_reads_decides_and_is_shown_with_its_probability():
     assert (against.supporting, against.said, against.found) == ((), (), ())
     neither = verdict_of("Ducks swim.", KEEP, "Ships sail.")
     assert (neither.verdict, neither.rule) == (Verdict.UNSUPPORTED, "nothing")
-    assert neither.reason.startswith("No source sentence says this; the nearest is in [1] (probability")
+    chance = f"(probability {neither.probability:.2f})"
+    assert neither.reason == f"No source sentence says this {chance}. The nearest: [1]."
+
+
+def test_a_contradiction_by_the_verifier_names_the_numbers_that_differ():
+    for said, source, words in (
+        (
+            "We destroy the logs after 96 hours.",
+            "Logs must be kept for 72 hours.",
+            "says 72 hours, this sentence 96 hours",
+        ),
+        ("We destroy the logs at once.", "Logs must be kept.", "is on the same matter and says otherwise"),
+    ):
+        verdict = verdict_of(said, source, said=NO)
+        assert verdict.reason == f"[1] {words} (probability {verdict.probability:.2f})."
 
 
 def test_a_verdict_near_the_line_is_not_sure():
@@ -63,7 +77,7 @@ def test_another_number_in_a_copy_contradicts_whatever_the_verifier_says():
     verdict = verdict_of("A Firm must keep its records for two years.", "Nothing here.", KEEP, said=YES)
     assert (verdict.verdict, verdict.rule) == (Verdict.CONTRADICTED, "number")
     assert (verdict.contradicting, verdict.supporting) == ((1,), ())
-    assert verdict.reason == "[2] says six years, the answer two years."
+    assert verdict.reason == "[2] says six years, this sentence two years."
     assert [span.text for span in (*verdict.said, *verdict.found)] == ["two years", "six years"]
 
 
@@ -80,7 +94,7 @@ def test_a_source_that_says_otherwise_beside_a_quotation_is_a_finding():
     verdict = verdict_of(KEEP, KEEP, other)
     assert (verdict.verdict, verdict.rule, verdict.quoted) == (Verdict.DISAGREEING, "number", True)
     assert (verdict.supporting, verdict.contradicting) == ((0,), (1,))
-    assert verdict.reason == "Quoted word for word from [1], but [2] says two years, the answer six years."
+    assert verdict.reason == "Quoted word for word from [1], but [2] says two years, this sentence six years."
     assert [span.text for span in (*verdict.said, *verdict.found)] == ["six years", "two years"]
 
 

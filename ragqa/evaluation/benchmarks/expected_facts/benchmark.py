@@ -68,6 +68,7 @@ OPTIONS: Final = (
         BOTH,
         choices=(*CORPORA, BOTH),
         label="Corpus",
+        said={BOTH: "each case in its own corpus"},
     ),
     PART,
     GENERATOR,

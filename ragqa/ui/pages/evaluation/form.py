@@ -113,7 +113,7 @@ class _Form:
             case "generator":
                 return self._select(option, generators(), str, "Who writes the answers.")
             case "choice":
-                return self._select(option, option.choices, lambda one: one.replace("-", " "))
+                return self._select(option, option.choices, lambda one: option.said.get(one, one.replace("-", " ")))
             case "flag":
                 return bool(self._field(st.checkbox, option, bool(option.default)))
             case "int" | "float":
