@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from ragqa.cli.output import PrecisionChoice, counted, plain, print_json, print_table, stderr, stdout, tracked
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.errors import ConfigError
 from ragqa.infra.files import write_whole
 from ragqa.lab import measures

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from ragqa.corpus import load_corpus
+from ragqa.corpus.formats import load_corpus
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
 from ragqa.types.scores import Verdict
 

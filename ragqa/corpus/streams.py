@@ -53,7 +53,7 @@ class TellingStream(PassageStream, Protocol):
 
 
 class Format(Protocol):
-    """The interface of a module that reads one kind of source; `ragqa.corpus.FORMATS` lists the modules by name."""
+    """The interface of a module that reads one kind of source; `ragqa.corpus.formats` lists the modules."""
 
     @property
     def LABEL(self) -> str:  # noqa: N802 - a constant of modules

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus import open_stream
+from ragqa.corpus.formats import open_stream
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.streams import TellingStream
 from ragqa.types import Passage

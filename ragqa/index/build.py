@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ragqa.corpus import LoadedStream, PassageStream, corpus_sha256, open_stream
 from ragqa.corpus.documents import DOCUMENT_FORMATS
+from ragqa.corpus.formats import open_stream
+from ragqa.corpus.streams import LoadedStream, PassageStream, corpus_sha256
 from ragqa.english.words import analyser_named
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index.encoded import write_dense

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragqa.corpus import load_corpus
+from ragqa.corpus.formats import load_corpus
 from ragqa.english.sentences import split_sentences, taken_apart
 from ragqa.errors import CorpusError
 from ragqa.lab.labelled import DATA, rows_of

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragqa.corpus import load_corpus
+from ragqa.corpus.formats import load_corpus
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.obliqa import load_obliqa
 from ragqa.corpus.questions import GoldQuestion

@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from ragqa.corpus import load_corpus
+from ragqa.corpus.formats import load_corpus
 from ragqa.index.encoded import ENCODED_AT_ONCE
 from ragqa.models.inference.precision import wait_passively
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from ragqa.corpus import load_corpus
 from ragqa.corpus.cleaning import clean_text
+from ragqa.corpus.formats import load_corpus
 from ragqa.index import Index, build_index, open_index
 from ragqa.settings.config import IndexingConfig
 from ragqa.types import Passage

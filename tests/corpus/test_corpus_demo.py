@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.settings.config import IndexingConfig
 
 MAX_DOCUMENT_WORDS = 15_000  # a demonstration is read by people

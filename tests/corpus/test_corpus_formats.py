@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragqa.corpus import detect_format, load_corpus
+from ragqa.corpus.formats import detect_format, load_corpus
 from ragqa.corpus.questions import load_gold
 from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.errors import CorpusError

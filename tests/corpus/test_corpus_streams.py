@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.corpus import open_stream
+from ragqa.corpus.formats import open_stream
 from ragqa.corpus.jsonl import JsonLinesStream
 from ragqa.errors import CorpusError
 from tests.support.jsonl_reference import reference_passages

@@ -11,8 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ragqa.corpus import Corpus, corpus_sha256, detect_format, load_corpus
 from ragqa.corpus.chunking import Outline, Section, chunk, markdown_outline, plain_outline
+from ragqa.corpus.formats import Corpus, detect_format, load_corpus
+from ragqa.corpus.streams import corpus_sha256
 from ragqa.corpus.text import files, load_text, read_text
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import ConfigError, CorpusError

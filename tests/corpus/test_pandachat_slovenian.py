@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from ragqa.corpus import load_corpus
+from ragqa.corpus.formats import load_corpus
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.filtering import select

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragqa.corpus import load_corpus
+from ragqa.corpus.formats import load_corpus
 from ragqa.corpus.reference_grammar import line_of_mentions, mentions, mentions_of
 from ragqa.corpus.reference_numbers import path_of
 from ragqa.corpus.references import references

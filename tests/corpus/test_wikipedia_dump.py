@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.corpus import detect_format, load_corpus, open_stream
+from ragqa.corpus.formats import detect_format, load_corpus, open_stream
 from ragqa.corpus.streams import WHOLE_FILE_BYTES, PassageStream, file_identity
 from ragqa.corpus.wikipedia import dump as dump_xml
 from ragqa.corpus.wikipedia.article import article_passages

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragqa.corpus import LoadedStream
+from ragqa.corpus.streams import LoadedStream
 from ragqa.english.words import ANALYSERS
 from ragqa.errors import (
     ConfigError,
@@ -423,7 +423,7 @@ class TestCrash:
             from pathlib import Path
             import ragqa.index.build
             from ragqa.settings.config import IndexingConfig
-            from ragqa.corpus import LoadedStream
+            from ragqa.corpus.streams import LoadedStream
             from ragqa.index import build_index
             from tests.support.fakes import FakeEncoder, passage
 

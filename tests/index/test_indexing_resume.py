@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import ragqa.index.build
 from ragqa.cli import app
-from ragqa.corpus import LoadedStream, corpus_sha256, load_corpus
+from ragqa.corpus.formats import load_corpus
+from ragqa.corpus.streams import LoadedStream, corpus_sha256
 from ragqa.errors import ConfigError, CorpusError, IndexingError, IndexNotFoundError, ModelError
 from ragqa.index import (
     build_events,

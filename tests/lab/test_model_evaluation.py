@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import ragqa.cli.evaluate_models
 import ragqa.loading
 from ragqa.cli import app
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import ConfigError, CorpusError, RagqaError
 from ragqa.evaluation.answer_file import AnswerScores

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from openpyxl import load_workbook
 
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.generation.llm.client import ChatClient
 from ragqa.infra.journal import held

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from openpyxl import load_workbook
 
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.files import locked
 from ragqa.library import register_store

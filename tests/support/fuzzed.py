@@ -21,11 +21,11 @@ from unittest import mock
 from urllib.parse import parse_qsl, urlencode
 
 from ragqa.conversation import Turn, rewrite
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.exported import ABOUT
 from ragqa.corpus.documents.worker import answer
+from ragqa.corpus.formats import load_corpus
 from ragqa.errors import RagqaError
 from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.index import build_index, open_index

@@ -6,11 +6,11 @@ import zlib
 
 import pytest
 
-from ragqa.corpus import detect_format, open_stream
 from ragqa.corpus.documents import DOCUMENT_FORMATS, Reader, UnreadableError
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.formats import detect_format, open_stream
 from ragqa.index import build_events, open_index
 from ragqa.settings.config import IndexingConfig
 from tests.support.document_files import (

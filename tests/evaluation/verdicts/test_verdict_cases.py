@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.evaluation.benchmarks.verdicts.labelled import DATA
 from ragqa.settings.config import IndexingConfig
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.formats import load_corpus
 from ragqa.english.sentences import split_sentences
 from ragqa.evaluation.benchmarks.verdicts.labelled import DATA
 
