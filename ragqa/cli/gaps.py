@@ -59,7 +59,7 @@ def gaps(
     paths = Paths.from_env()
     rules = open_index(corpus, paths.indexes)
     found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(rules.passages)))
-    rows = part_of(found.rows, document, chapter)
+    rows = part_of(found.duties, document, chapter)
     folder = paths.home / "gaps" / corpus / policies
     lines: list[str] = []
     with held(folder, "reading gaps"):

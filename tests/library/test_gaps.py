@@ -451,6 +451,19 @@ def test_a_run_of_a_part_reads_that_and_says_why_it_cannot(tmp_path):
     assert "found '9'" in job_of(jobs, gaps, asked=GapRequest(("9",))).wait(60).error
 
 
+def test_recitals_are_not_read_but_what_was_said_of_one_stays(tmp_path):
+    jobs, gaps, found = Jobs(tmp_path), GapFolder(tmp_path / "gaps"), register_of(*RULES)
+    read = job_of(jobs, gaps, asked=GapRequest()).wait(60)
+    assert read.phase == "Done"
+    first, second = found.rows[:2]
+    gaps.take({second.obligation_id: SheetRow(Correction("covered"), Correction())}, found, None)
+    rows = tuple(replace(row, is_recital=row in (first, second)) for row in found.rows)
+    found = replace(found, rows=rows)
+    shown, _ = read_so_far(gaps.store(None), found, POLICY)
+    assert [gap.row for gap in shown] == list(rows[1:])  # the first is no duty; the second has been judged
+    assert rows_left(GapStore(tmp_path / "other"), found, GapRequest()) == list(rows[2:])
+
+
 def test_rows_are_found_by_label_policy_chapter_party_strength_and_words(folder):
     run, _, _ = run_of(folder)
 

@@ -131,7 +131,7 @@ def _chosen() -> None:
 
 def _start_form(both: _Both) -> None:
     """The form that starts a run on a part of the rules, and a button that continues an unfinished run."""
-    asked, rows = both.folder.asked(), both.register.rows
+    asked, rows = both.folder.asked(), both.register.duties
     left = rows_left(both.folder.store(both.job), both.register, asked) if asked else []
     if asked and left:
         words = f"Go on: {quantity(len(left), 'row')} left"
@@ -180,7 +180,7 @@ def _start(both: _Both, asked: GapRequest) -> None:
         )
 
     with error_kept(_SAID):
-        part_of(both.register.rows, asked.documents, asked.chapters)  # raises for unknown documents and chapters
+        part_of(both.register.duties, asked.documents, asked.chapters)  # raises for unknown documents and chapters
         with access.gate().doing(Act.REGISTER, corpus, policies=policies):
             make = partial(GapJob, name, both.folder.folder, asked, both.jobs, access.bound(load))
             both.jobs.begin(name, make)

@@ -111,7 +111,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             name="register",
             said=_SAID,
         )
-        st.caption(f"{place}, {len(held.rows):,} in the register")
+        st.caption(f"{place}, {len(held.duties):,} in the register")
     if shown:
         _table(held, shown, states(changes), corpus, file)
 
@@ -135,6 +135,8 @@ def _wanted(held: Register) -> Wanted:
             choice("Strength", [str(one) for one in Strength if one is not Strength.NONE]),
             choice("Status", [*STATUSES, NO_STATUS]),
             choice("State", STATES),
+            any(row.is_recital for row in held.rows)
+            and st.checkbox("Recitals", key="register_recitals", on_change=_to, args=(0,)),
         )
 
 
@@ -160,8 +162,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
     rows = [
         {
-            "rule": read_address(corpus, row.passage_id, (row.start, row.end))
-            + f"#{quote(cited_number(row.number) or '¶')}",
+            "rule": read_address(corpus, row.passage_id, (row.start, row.end)) + f"#{quote(_named(row))}",
             "text": row.text,
             "strength": str(row.strength),
             **{name: getattr(handlings[row.obligation_id], name) for name in FIELDS},
@@ -194,6 +195,11 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         on_change=_note,
         args=(key, ids, corpus, file),
     )
+
+
+def _named(row: Obligation) -> str:
+    number = cited_number(row.number) or "¶"
+    return f"recital {number}" if row.is_recital and number.startswith("(") else number
 
 
 _PARTS: Final = ("who", "deadline", "condition")
