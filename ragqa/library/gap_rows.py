@@ -13,6 +13,13 @@ from ragqa.library.register import Obligation
 
 Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
 LABELS: Final[tuple[Label, ...]] = get_args(Label)  # a row takes the first of these that a policy has
+ORDER: Final[tuple[Label, ...]] = (
+    "conflicts",
+    "partly",
+    "not found",
+    "covered",
+    "not applicable",
+)  # rows are listed so
 CONFIRMED: Final = "confirmed"
 SAID: Final = (CONFIRMED, *LABELS)
 UNSURE: Final = (0.2, 0.8)
@@ -41,7 +48,7 @@ class PolicyReading:
 
     ``statements`` are the policy's sentences on the row, empty where the row is not found. ``words`` are the words of
     the row that are missing or that clash. ``probability`` is the verifier's, in [0, 1], from `ObligationVerdict`;
-    None in runs of older versions.
+    None in runs of older versions. ``clashes`` are, in a conflict, words of the rule with those of the policy.
     """
 
     document_id: str
@@ -50,6 +57,7 @@ class PolicyReading:
     statements: tuple[Statement, ...] = ()
     words: tuple[str, ...] = ()
     probability: float | None = None
+    clashes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ def _after(lead: str, text: str) -> str:
 def _sentences(text: str) -> Iterator[Span]:
     """Sentences without their headings; a list item that was split off as a sentence is joined to its list."""
     begun: Span | None = None
-    for sentence in map(_without_headings, split_sentences(text)):
+    for sentence in map(without_headings, split_sentences(text)):
         start = begun.start if begun and _OPENED_BY_MARK.match(sentence.text) else sentence.start
         joined = Span(text[start : sentence.end], start, sentence.end)
         if begun and start == begun.start and len(taken_apart(joined.text).items) > len(taken_apart(begun.text).items):
@@ -202,14 +202,14 @@ def _sentences(text: str) -> Iterator[Span]:
         yield begun
 
 
-def _without_headings(sentence: Span) -> Span:
+def without_headings(sentence: Span) -> Span:
     """The sentence without leading lines that read as headings and have no modal verb."""
     head, _, rest = sentence.text.partition("\n")
     words = rest.lstrip()
     is_heading = (
         words[:1].isupper() and reads_as_heading(head) and main_modal(head, ParsedSentence(head).tokens) is None
     )
-    return _without_headings(Span(words, sentence.end - len(words), sentence.end)) if is_heading else sentence
+    return without_headings(Span(words, sentence.end - len(words), sentence.end)) if is_heading else sentence
 
 
 def _items(text: str, listing: Listing, lead: str, above: Item | None = None) -> Iterator[tuple[Span, str]]:

@@ -6,6 +6,7 @@ amounts and dates of a covered part must be stated, too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ Said = Sequence[tuple[int, AnswerSentence]]
 Table = Mapping[tuple[str, str], NliProbabilities]
 
 WHOLE = 1_000  # characters up to which an answer is read as a whole; a longer one as three sentences around the nearest
+BESIDE = 0.4  # nearness of a sentence from which the paragraph beside the nearest one is read with it
+BESIDE_ALONE = 0.25  # the same for a paragraph of one sentence
 NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not covered, and not read
 # Chosen on rules and policies that the verifier was not trained on.
 TOLD = 0.65  # P(entailment) from which a part is covered
@@ -41,19 +44,44 @@ def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = 
     return read_against(parts_of(obligation.text), said, similarity) if said else []
 
 
-def read_against(parts: Sequence[tuple[Span, str]], said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
-    """These parts (span, text) of an obligation, each with the answer text to read for it; ``said`` is not empty."""
+def read_against(
+    parts: Sequence[tuple[Span, str]], said: Said, similarity: Similarity | None = None, paragraphs: Sequence[int] = ()
+) -> list[ReadPart]:
+    """These parts (span, text) of an obligation, each with the answer text to read for it; ``said`` is not empty.
+
+    With ``paragraphs``, the number of the paragraph of each sentence, only the nearest ones are read.
+    """
     texts = [sentence.text for _, sentence in said]
     stems = [read(text).content for text in texts]
+    is_long = sum(map(len, texts)) > WHOLE
     found = []
     for span, text in parts:
         cover = covers(text, stems)
         cosine = similarity(text, texts) if similarity else cover
         near = [float(one) + float(other) for one, other in zip(cover, cosine, strict=True)]
         best = max(range(len(near)), key=lambda n: near[n])
-        window = texts if sum(map(len, texts)) <= WHOLE else texts[max(0, best - 1) : best + 2]
+        begin, end = _near_paragraphs(near, best, paragraphs) if paragraphs else (0, len(texts))
+        window = texts[max(begin, best - 1) : min(end, best + 2)] if is_long else texts[begin:end]
         found.append(ReadPart(span, text, " ".join(window) if near[best] >= NEAR else "", said[best][0]))
     return found
+
+
+def _near_paragraphs(near: Sequence[float], best: int, paragraphs: Sequence[int]) -> tuple[int, int]:
+    """The first sentence, and the one after the last, of the paragraph of sentence ``best`` and of near ones beside it.
+
+    Paragraphs of one sentence each, as of a list, are often on one subject.
+    """
+    n_in, begin, end = Counter(paragraphs), best, best + 1
+
+    def goes_on(place: int, inner: int) -> bool:
+        own = paragraphs[place]
+        return own == paragraphs[inner] or near[place] >= (BESIDE_ALONE if n_in[own] == 1 else BESIDE)
+
+    while begin and goes_on(begin - 1, begin):
+        begin -= 1
+    while end < len(near) and goes_on(end, end - 1):
+        end += 1
+    return begin, end
 
 
 def parts_of(text: str) -> list[tuple[Span, str]]:
