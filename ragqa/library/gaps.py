@@ -71,10 +71,10 @@ class GapProgress:
 
 def statements_of(passage: Passage) -> Iterator[Statement]:
     """The sentences of a policy's passage, without the headings in it."""
-    return chain.from_iterable(_paragraphs_of(passage))
+    return chain.from_iterable(paragraphs_of(passage))
 
 
-def _paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
+def paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
     """The sentences of each paragraph; the items of a list belong to the paragraph before them."""
     held: list[Statement] = []
     for block in _BLOCK.finditer(passage.text):
@@ -302,7 +302,7 @@ def _read(
     titles = {passage.document_id: passage.title or passage.document_id for passage in passages}
     said: dict[str, list[Statement]] = {name: [] for name in titles}
     places: dict[str, list[int]] = {name: [] for name in titles}
-    for n, (name, paragraph) in enumerate((one.document_id, each) for one in passages for each in _paragraphs_of(one)):
+    for n, (name, paragraph) in enumerate((one.document_id, each) for one in passages for each in paragraphs_of(one)):
         said[name] += paragraph
         places[name] += [n] * len(paragraph)
     for name, statements in said.items():
