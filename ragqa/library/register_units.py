@@ -35,7 +35,7 @@ _ARTICLE: Final = re.compile(r"(?:article|regulation|rule)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RuleUnit:
     """A sentence or item: its span in the passage, and its one-line text after the lead-in.
 
     ``lead`` is the part of the lead-in that stands in other passages.
@@ -48,15 +48,15 @@ class Unit:
 
 
 @dataclass(slots=True)
-class _Rule:
+class _CutRule:
     """A passage, and the passages that complete its last sentence."""
 
     passage: Passage
     sentences: list[Span]
-    below: list[_Rule] = field(default_factory=list)
+    below: list[_CutRule] = field(default_factory=list)
 
 
-def units(passages: Iterable[Passage]) -> Iterator[Unit]:
+def units(passages: Iterable[Passage]) -> Iterator[RuleUnit]:
     """The sentences and items of these passages, in order; a list that offers a choice is one unit."""
     for rule in _rules(passages):
         yield from _read(rule, _lead_in_section(rule.passage))
@@ -81,10 +81,10 @@ def recitals(passages: Iterable[Passage]) -> frozenset[str]:
 # A rule that was cut ------------------------------------------------------------------------------------------------
 
 
-def _rules(passages: Iterable[Passage]) -> Iterator[_Rule]:
-    path: list[_Rule] = []  # from the first passage of the present rule down to the one before
+def _rules(passages: Iterable[Passage]) -> Iterator[_CutRule]:
+    path: list[_CutRule] = []  # from the first passage of the present rule down to the one before
     for passage in passages:
-        rule = _Rule(passage, list(_sentences(passage.text)))
+        rule = _CutRule(passage, list(_sentences(passage.text)))
         above = path
         while above and not _is_below(passage, above[-1].passage):
             above = above[:-1]
@@ -107,7 +107,7 @@ def _is_below(passage: Passage, other: Passage) -> bool:
     )
 
 
-def _is_continued(rule: _Rule, passage: Passage) -> bool:
+def _is_continued(rule: _CutRule, passage: Passage) -> bool:
     """Whether this passage below the rule completes its last sentence: that is open, and says so by its end.
 
     Without a colon or dash, the passage's section must name it.
@@ -132,7 +132,7 @@ def _lead_in_section(passage: Passage) -> str:
     return lead if main_modal(lead, ParsedSentence(lead).tokens) is not None else ""
 
 
-def _read(rule: _Rule, lead: str) -> Iterator[Unit]:
+def _read(rule: _CutRule, lead: str) -> Iterator[RuleUnit]:
     """The units of a rule; ``lead`` is what its first sentence completes."""
     last = len(rule.sentences) - 1
     for n, sentence in enumerate(rule.sentences):
@@ -142,26 +142,26 @@ def _read(rule: _Rule, lead: str) -> Iterator[Unit]:
             continue
         for span, words in _items(sentence.text, taken_apart(sentence.text), above):
             start = sentence.start + span.start
-            yield Unit(rule.passage, Span(span.text, start, start + len(span.text)), " ".join(words.split()), above)
+            yield RuleUnit(rule.passage, Span(span.text, start, start + len(span.text)), " ".join(words.split()), above)
 
 
-def _continued(rule: _Rule, sentence: Span, lead: str) -> Iterator[Unit]:
+def _continued(rule: _CutRule, sentence: Span, lead: str) -> Iterator[RuleUnit]:
     """The passages below this sentence, each after it; the sentence with all of them where they offer a choice."""
     opening = _after(lead, " ".join(taken_apart(sentence.text).lead.text.split()))
     said = [one.sentences[0].text for one in rule.below if one.sentences]
     is_or = len(said) > 1 and bool(_JOINED_BY_OR.search(said[-2]))
     if said and not _is_choice(opening, said[0], is_or=is_or):
         if all(_stands_alone(text, opening) for text in said):
-            yield Unit(rule.passage, sentence, _after(lead, " ".join(sentence.text.split())), lead)
+            yield RuleUnit(rule.passage, sentence, _after(lead, " ".join(sentence.text.split())), lead)
         for one in rule.below:
             yield from _read(one, opening)
         return
-    yield Unit(rule.passage, sentence, _after(lead, _whole(rule)), lead)
+    yield RuleUnit(rule.passage, sentence, _after(lead, _whole(rule)), lead)
     for one in rule.below:
-        yield from _read(_Rule(one.passage, one.sentences[1:]), "")
+        yield from _read(_CutRule(one.passage, one.sentences[1:]), "")
 
 
-def _whole(rule: _Rule) -> str:
+def _whole(rule: _CutRule) -> str:
     """The last sentence of a rule with the passages below it, in one line."""
     said, place = [" ".join(one.text.split()) for one in rule.sentences[-1:]], len(rule.passage.number.rstrip(".")) + 1
     for one in rule.below:
