@@ -148,6 +148,8 @@ def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world)
     html = told(at)
     assert "[Click](http://x.y) us." in html
     assert 'href="http://x.y"' not in html
+    assert "result=conflicts" in html
+    assert "Rows 1 to 1 of 1" in [one.value for one in page(result="conflicts").caption]
     at = page(chapter="Document 1 2", policy="Document 2")
     assert "Rows 1 to 1 of 1" in [one.value for one in at.caption]
     assert "fly a flag" in told(at)
