@@ -324,13 +324,13 @@ def _reading(
     words = tuple(span.text for one in deciding for span in one.missing)
     told = [one.probability for one in deciding if one.probability is not None]
     probability = (min if label == "covered" else max)(told) if told else None
-    clashes = tuple(
+    clashes = dict.fromkeys(
         clash_words(span.text, said[one.answer_index].text)
         for one in deciding
         if label == "conflicts" and one.answer_index is not None
         for span in one.missing
     )
-    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words, probability, clashes)
+    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words, probability, tuple(clashes))
 
 
 def unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:
