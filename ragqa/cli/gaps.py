@@ -19,8 +19,9 @@ from ragqa.index import open_index
 from ragqa.infra.journal import held
 from ragqa.library.edits import read_edits
 from ragqa.library.gap_memo import gap_memo
-from ragqa.library.gap_rows import LABELS, Correction, GapRun
+from ragqa.library.gap_rows import ORDER, Correction, GapRun
 from ragqa.library.gap_runs import versions_of
+from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
@@ -59,7 +60,7 @@ def gaps(
     paths = Paths.from_env()
     rules = open_index(corpus, paths.indexes)
     found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(rules.passages)))
-    rows = part_of(found.rows, document, chapter)
+    rows = part_of(found.duties, document, chapter)
     folder = paths.home / "gaps" / corpus / policies
     lines: list[str] = []
     with held(folder, "reading gaps"):
@@ -120,13 +121,13 @@ def _run(
 
 def _table(run: GapRun) -> FittedTable:
     counts = Counter(map(run.label, run.gaps))
-    words = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
+    words = ", ".join(f"{counts[label]:,} {label}" for label in ORDER if counts[label])
     more = f"; the first {SHOWN} of them" if len(run.gaps) > SHOWN else ""
     table = FittedTable(f"{len(run.gaps):,} rows: {words}{more}", show_lines=True)
     for heading, priority, least in (("rule", 0, 0), ("result", 0, 14), ("text", 0, 24), ("policy says", 0, 24)):
         table.add_column(heading, priority, least=least)
     table.add_column("missing or clashing", 2, least=16)
-    for gap in run.gaps[:SHOWN]:
+    for gap in matching_gaps(run, WantedGaps())[:SHOWN]:
         _, _, says, lacking = evidence(gap)
         table.add_row(gap.row.number, run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
     return table

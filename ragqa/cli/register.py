@@ -43,6 +43,9 @@ def obligations_of(
     since: Annotated[
         int, typer.Option(min=0, help="Version of the register that --changes compares with; 0: the last but one.")
     ] = 0,
+    recitals: Annotated[
+        bool, typer.Option("--recitals", help="List recitals too, not only those with an owner, status or note.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON and nothing else.")] = False,
 ) -> None:
     """Register the obligations of a corpus: a row for each sentence or item that obliges, with who and by when.
@@ -65,7 +68,7 @@ def obligations_of(
         return found
 
     found = change(paths.registers / f"{corpus}.jsonl", how)
-    rows = part_of(found.rows, document, chapter)
+    rows = part_of(found.listed(recitals=recitals), document, chapter)
     if changes:
         became = found.changes(since)
         known = (row for one in became if (row := one.after or one.before))

@@ -8,13 +8,13 @@ from typing import Final
 
 from ragqa.english.words import quantity
 from ragqa.infra.version import __version__
-from ragqa.library.gap_rows import LABELS, MEASURED, WEAKNESS, GapRun, Label
+from ragqa.library.gap_rows import MEASURED, ORDER, WEAKNESS, GapRun
 from ragqa.library.gap_sheets import evidence
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
 from ragqa.records.sign_off import SignOff
 
 MOST: Final = 500  # rows of each label, and statements; the sheet has all of them
-_OPEN: Final[tuple[Label, ...]] = ("conflicts", "partly", "not found")
+_OPEN: Final = ORDER[:3]
 
 
 def gap_memo(
@@ -32,7 +32,7 @@ def gap_memo(
 def _blocks(run: GapRun) -> Iterator[Block]:
     counts = Counter(map(run.label, run.gaps))
     yield MemoSection("Result", 1)
-    told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
+    told = ", ".join(f"{counts[label]:,} {label}" for label in ORDER if counts[label])
     yield Paragraph(f"{quantity(len(run.gaps), 'row')}: {told}", is_strong=True)
     right, n_said = run.agreement
     yield Paragraph(f"People judged {n_said:,} of the present results and found {right:,} right. {WEAKNESS} {MEASURED}")

@@ -68,7 +68,7 @@ class GapJob(BackgroundJob):
         """Reads the rows."""
         self._show("Loading the models", 0, 0)
         found, policies, scorer, second = self._load()
-        rows = part_of(found.rows, self._asked.documents, self._asked.chapters)
+        rows = part_of(found.duties, self._asked.documents, self._asked.chapters)
         with held(self._folder, _DOING), closing(GapStore(self._folder)) as store:
             self.store = store
             try:
@@ -134,7 +134,7 @@ def versions_of(corpus: str, policies: str, indexes: tuple[Index, Index]) -> dic
 
 def rows_left(store: GapStore, register: Register, asked: GapRequest) -> list[Obligation]:
     """The requested rows of the present register that have not been read. Raises as `part_of`."""
-    rows = part_of(register.rows, asked.documents, asked.chapters)
+    rows = part_of(register.duties, asked.documents, asked.chapters)
     return [row for row in rows if not store.result(row) and not is_left_out(register, row)]
 
 
@@ -144,10 +144,12 @@ def read_so_far(
     """The arguments of `GapStore.standing`, without reading anything.
 
     These are the rows that were read or are not applicable, in the register's order, and the statements of the
-    policies (``passages``) that no row rests on.
+    policies (``passages``) that no row rests on. A recital is among them only where a person has judged it.
     """
     gaps = []
     for row in register.rows:
+        if row.is_recital and row.obligation_id not in store.corrections:
+            continue
         known = store.result(row)
         if is_left_out(register, row):
             gaps.append(GapRow(row, NOT_APPLICABLE))

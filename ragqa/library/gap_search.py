@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.library.gap_rows import GapRow, GapRun, chapter_of
+from ragqa.library.gap_rows import ORDER, GapRow, GapRun, chapter_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class WantedGaps:
 
 
 def matching_gaps(run: GapRun, wanted: WantedGaps) -> list[GapRow]:
-    """The rows that pass the filters, in order; words are searched in rule, policies and people's comments."""
+    """The rows that pass the filters, in the order of `ORDER`; words are searched in rule, policies and comments."""
     words, party = wanted.words.casefold().split(), wanted.party.casefold()
-    return [
+    found = [
         gap
         for gap in run.gaps
         if (not wanted.strength or gap.row.strength == wanted.strength)
@@ -34,6 +34,7 @@ def matching_gaps(run: GapRun, wanted: WantedGaps) -> list[GapRow]:
         and _is_labelled(run, gap, wanted)
         and (not words or _has(run, gap, words))
     ]
+    return sorted(found, key=lambda gap: ORDER.index(run.label(gap)))
 
 
 def _is_labelled(run: GapRun, gap: GapRow, wanted: WantedGaps) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from ragqa.infra.sheets import Sheet, Value, write_sheets
 from ragqa.library import edits
-from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun
+from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, PolicyReading
 from ragqa.library.register_sheets import row_cells
 
 HEADS: Final = (
@@ -37,14 +37,19 @@ def _rows(run: GapRun) -> Iterator[tuple[Value, ...]]:
 
 
 def evidence(gap: GapRow) -> tuple[str, str, str, str]:
-    """The deciding policies, their passage ids, their statements, and the row's words that are missing or clash."""
+    """The deciding policies, their passage ids, their statements, and the words that are missing or clash."""
     said = [one for reading in gap.deciding for one in reading.statements]
     return (
         "; ".join(reading.title for reading in gap.deciding),
         "; ".join(dict.fromkeys(one.passage_id for one in said)),
         " … ".join(dict.fromkeys(one.text for one in said)),
-        "; ".join(dict.fromkeys(words for reading in gap.deciding for words in reading.words)),
+        "; ".join(dict.fromkeys(words for reading in gap.deciding for words in _lacking(reading))),
     )
+
+
+def _lacking(reading: PolicyReading) -> Sequence[str]:
+    """The missing words; of a conflict the rule's words and the policy's."""
+    return [f"“{rule}” against “{policy}”" for rule, policy in reading.clashes] or reading.words
 
 
 def as_json(run: GapRun) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -27,7 +28,8 @@ from ragqa.library.edits import SheetRow, Taken
 from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_store import NOT_APPLICABLE, Register
-from ragqa.scoring.policies import RULES_OF_POLICIES, cover_of_all, policy_verdicts, similarity_of
+from ragqa.library.register_units import without_headings
+from ragqa.scoring.policies import RULES_OF_POLICIES, clash_words, cover_of_all, policy_verdicts, similarity_of
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.windows import Similarity
@@ -69,13 +71,29 @@ class GapProgress:
 
 def statements_of(passage: Passage) -> Iterator[Statement]:
     """The sentences of a policy's passage, without the headings in it."""
+    return chain.from_iterable(paragraphs_of(passage))
+
+
+def paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
+    """The sentences of each paragraph; the items of a list belong to the paragraph before them."""
+    held: list[Statement] = []
     for block in _BLOCK.finditer(passage.text):
         words = block[0].strip()
-        if words.startswith("#") or (reads_as_heading(words) and not _LIST_MARK.match(words)):
+        is_item = _LIST_MARK.match(words) is not None
+        if words.startswith("#") or (reads_as_heading(words) and not is_item):
             continue
-        for span in split_sentences(block[0]):
+        found = []
+        for sentence in split_sentences(block[0]):
+            span = without_headings(sentence)
             start = block.start() + span.start
-            yield Statement(passage.passage_id, span.text, start, start + len(span.text))
+            found.append(Statement(passage.passage_id, span.text, start, start + len(span.text)))
+        is_titled = bool(found) and not block[0].lstrip().startswith(found[0].text)
+        if held and (is_titled or not is_item):
+            yield held
+            held = []
+        held += found
+    if held:
+        yield held
 
 
 class GapStore:
@@ -283,14 +301,17 @@ def _read(
     """The result of each policy among these passages; only a policy on the row's subject (`NEAR`) is read."""
     titles = {passage.document_id: passage.title or passage.document_id for passage in passages}
     said: dict[str, list[Statement]] = {name: [] for name in titles}
-    for passage in passages:
-        said[passage.document_id] += statements_of(passage)
-    for statements in said.values():
+    places: dict[str, list[int]] = {name: [] for name in titles}
+    for n, (name, paragraph) in enumerate((one.document_id, each) for one in passages for each in paragraphs_of(one)):
+        said[name] += paragraph
+        places[name] += [n] * len(paragraph)
+    for name, statements in said.items():
         if similarity and max(similarity(row.text, [one.text for one in statements]), default=0.0) < NEAR:
             statements.clear()
+            places[name].clear()
     texts = [[one.text for one in statements] for statements in said.values()]
     rule = Passage(row.passage_id, row.document_id, row.text)
-    verdicts = policy_verdicts(rule, texts, scorer, similarity)
+    verdicts = policy_verdicts(rule, texts, scorer, similarity, list(places.values()))
     return tuple(_reading(name, titles[name], said[name], each) for name, each in zip(said, verdicts, strict=True))
 
 
@@ -303,7 +324,13 @@ def _reading(
     words = tuple(span.text for one in deciding for span in one.missing)
     told = [one.probability for one in deciding if one.probability is not None]
     probability = (min if label == "covered" else max)(told) if told else None
-    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words, probability)
+    clashes = dict.fromkeys(
+        clash_words(span.text, said[one.answer_index].text)
+        for one in deciding
+        if label == "conflicts" and one.answer_index is not None
+        for span in one.missing
+    )
+    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words, probability, tuple(clashes))
 
 
 def unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:

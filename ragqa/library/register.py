@@ -6,27 +6,19 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from ragqa.english.clauses import main_modal, opens_clause
-from ragqa.english.phrases import (
-    ParsedSentence,
-)
-from ragqa.english.sentences import Item, Listing, reads_as_heading, split_sentences, taken_apart
+from ragqa.english.sentences import split_sentences
 from ragqa.library.register_parts import NO_PARTS, Parts, parts_of, row_strength
+from ragqa.library.register_units import recitals, units
 from ragqa.scoring.strength import strength_of
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
 ID_DIGITS: Final = 12
 ALIKE: Final = 0.5  # least similarity, see `_alike`, of two versions of a row
-_OPENED_BY_MARK: Final = re.compile(r"\(?\w{1,4}\)\s")
-_JOINED_BY_OR: Final = re.compile(r"\bor\b[\s,;]*\(?\w{1,5}\)\s+$")
-_COMPARED: Final = re.compile(r"\bthe \w+er of\W*$|\bone of the following\b")
-_EXCEPTED: Final = re.compile(r"\b(?:except|unless|only (?:if|when|where))\b[^,;.]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +26,7 @@ class Obligation:
     """A row. ``obligation_id`` is a hash of document, rule number and text, so it is the same in every index.
 
     ``text`` includes the lead-in of a list; ``start`` and ``end`` are the sentence's or item's offsets in the passage.
+    A recital (``is_recital``) gives reasons: people may handle it, but it is no duty.
     """
 
     obligation_id: str
@@ -46,6 +39,7 @@ class Obligation:
     start: int
     end: int
     parts: Parts = NO_PARTS
+    is_recital: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +56,27 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
 
     A text that occurs twice in a passage is one row.
     """
-    for passage in passages:
-        told = set()
-        for span, text in _units(passage.text):
-            strength = row_strength(text)
-            if (strength.binds or (advice and strength is Strength.SHOULD)) and text not in told:
-                told.add(text)
-                yield Obligation(
-                    _id_of(passage, text),
-                    text,
-                    strength,
-                    passage.document_id,
-                    passage.title,
-                    passage.number,
-                    passage.passage_id,
-                    span.start,
-                    span.end,
-                    parts_of(text),
-                )
+    passages = tuple(passages)
+    preamble, told = recitals(passages), set()
+    for unit in units(passages):
+        passage, strength = unit.passage, row_strength(unit.text)
+        strength = row_strength(unit.lead) if unit.lead and not strength.is_listed else strength
+        key = passage.passage_id, unit.text
+        if (strength.binds or (advice and strength is Strength.SHOULD)) and key not in told:
+            told.add(key)
+            yield Obligation(
+                _id_of(passage, unit.text),
+                unit.text,
+                strength,
+                passage.document_id,
+                passage.title,
+                passage.number,
+                passage.passage_id,
+                unit.span.start,
+                unit.span.end,
+                parts_of(unit.text),
+                passage.passage_id in preamble,
+            )
 
 
 def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Strength]]:
@@ -88,69 +85,6 @@ def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Stren
         for span in split_sentences(passage.text):
             if (strength := strength_of(span.text)).is_listed:
                 yield passage, span, strength
-
-
-def _units(text: str) -> Iterator[tuple[Span, str]]:
-    """Span and one-line text of each sentence; a sentence with a list gives its items, each after the lead-in."""
-    for sentence in _sentences(text):
-        for span, words in _items(sentence.text, taken_apart(sentence.text)):
-            start = sentence.start + span.start
-            yield Span(span.text, start, start + len(span.text)), " ".join(words.split())
-
-
-def _sentences(text: str) -> Iterator[Span]:
-    """Sentences without their headings; a list item that was split off as a sentence is joined to its list."""
-    begun: Span | None = None
-    for sentence in map(_without_headings, split_sentences(text)):
-        start = begun.start if begun and _OPENED_BY_MARK.match(sentence.text) else sentence.start
-        joined = Span(text[start : sentence.end], start, sentence.end)
-        if begun and start == begun.start and len(taken_apart(joined.text).items) > len(taken_apart(begun.text).items):
-            begun = joined
-            continue
-        if begun:
-            yield begun
-        begun = sentence
-    if begun:
-        yield begun
-
-
-def _without_headings(sentence: Span) -> Span:
-    """The sentence without leading lines that read as headings and have no modal verb."""
-    head, _, rest = sentence.text.partition("\n")
-    words = rest.lstrip()
-    is_heading = (
-        words[:1].isupper() and reads_as_heading(head) and main_modal(head, ParsedSentence(head).tokens) is None
-    )
-    return _without_headings(Span(words, sentence.end - len(words), sentence.end)) if is_heading else sentence
-
-
-def _items(text: str, listing: Listing, above: Item | None = None) -> Iterator[tuple[Span, str]]:
-    """The items of a sentence or item, each after its lead-in; the whole where it has none or offers a choice."""
-    items = [item for item in listing.items if (item.above if item.above in listing.items else None) == above]
-    lead = above.after(listing.lead) if above else listing.lead.text
-    if items and not _is_choice(text, lead, items):
-        for item in items:
-            yield from _items(text, listing, item)
-    elif above:
-        end = max(item.span.end for item in listing.items if item.mark.startswith(above.mark))
-        whole = Span(text[above.span.start : end], above.span.start, end)
-        yield whole, replace(above, span=whole).after(listing.lead)
-    else:
-        yield Span(text, 0, len(text)), text
-
-
-def _is_choice(text: str, lead: str, items: Sequence[Item]) -> bool:
-    """Whether the items say nothing by themselves: exceptions, "the greater of", alternatives joined by "or".
-
-    Bans and occasions joined by "or" are rows: each is forbidden, or obliges.
-    """
-    if _COMPARED.search(lead) or _EXCEPTED.search(lead):
-        return True
-    if not _JOINED_BY_OR.search(text, 0, items[-1].span.start):
-        return False
-    last, strength = ParsedSentence(lead).tokens[-1:], strength_of(f"{lead} {items[0].span.text}")
-    is_occasion = any((token.tag == "prep" and token.lower != "to") or opens_clause(token) for token in last)
-    return strength is Strength.MAY_ONLY or (strength is not Strength.MUST_NOT and not is_occasion)
 
 
 def _id_of(passage: Passage, text: str) -> str:

@@ -25,7 +25,8 @@ STATES: Final = ("new", "changed", "unchanged", "gone")
 class Wanted:
     """The filters for rows; an empty filter accepts every row. ``party`` and each word match parts of the texts.
 
-    Words are searched in rule number, title, text, owner, note and reason. ``state`` is one of `STATES`.
+    Words are searched in rule number, title, text, owner, note and reason. ``state`` is one of `STATES`. Without
+    ``recitals`` those that nobody handles are left out.
     """
 
     words: str = ""
@@ -34,6 +35,7 @@ class Wanted:
     strength: str = ""
     status: str = ""
     state: str = ""
+    recitals: bool = False
 
 
 def matching(held: Register, changes: Sequence[RowChange], wanted: Wanted) -> list[Obligation]:
@@ -42,7 +44,9 @@ def matching(held: Register, changes: Sequence[RowChange], wanted: Wanted) -> li
     A row that ``changes`` does not name is unchanged.
     """
     state_of = states(changes)
-    rows = held.rows if wanted.state != "gone" else [one.before for one in changes if one.what == "gone" and one.before]
+    rows: Sequence[Obligation] = held.listed(recitals=wanted.recitals)
+    if wanted.state == "gone":
+        rows = [one.before for one in changes if one.what == "gone" and one.before]
     words, party = wanted.words.casefold().split(), wanted.party.casefold()
     return [
         row

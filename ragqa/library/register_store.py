@@ -24,6 +24,7 @@ from ragqa.types.scores import Strength
 
 NOT_APPLICABLE: Final = "not applicable"
 STATUSES: Final = ("open", "in progress", "done", NOT_APPLICABLE)
+RULES_OF_ROWS: Final = "2"  # raise it where other rows are found in the same text, so that they are extracted again
 _PATIENCE: Final = 3.0  # seconds to wait for another process's change
 
 
@@ -61,7 +62,8 @@ class Register:
     """The rows of a corpus, and how each is handled, by id; rows that nobody handles are not in ``handlings``.
 
     ``since`` gives, by id, the time (UTC, ISO 8601) of the version that added a row. If a row of ``past`` returns, it
-    has its handling again. ``corpus`` is the hash of the corpus that the rows were read from.
+    has its handling again. ``corpus`` is the hash of the corpus that the rows were read from, ``made_by`` the version
+    of the rules that found them (`RULES_OF_ROWS`).
     """
 
     rows: tuple[Obligation, ...] = ()
@@ -69,6 +71,20 @@ class Register:
     past: tuple[PastRow, ...] = ()
     since: Mapping[str, str] = field(default_factory=dict)
     corpus: str = ""
+    made_by: str = ""
+
+    @property
+    def duties(self) -> list[Obligation]:
+        """The rows without the recitals."""
+        return [row for row in self.rows if not row.is_recital]
+
+    def listed(self, *, recitals: bool = False) -> list[Obligation]:
+        """All rows or, without ``recitals``, the duties and the recitals that somebody handles."""
+        return [row for row in self.rows if recitals or not row.is_recital or row.obligation_id in self.handlings]
+
+    def is_of(self, corpus: str) -> bool:
+        """Whether today's rules found the rows in the corpus with this hash."""
+        return (self.corpus, self.made_by) == (corpus, RULES_OF_ROWS)
 
     def handling(self, obligation_id: str) -> Handling:
         return self.handlings.get(obligation_id, Handling())
@@ -122,7 +138,7 @@ def renewed(before: Register, rows: Sequence[Obligation], corpus: str = "") -> t
     past = (PastRow(row, before.since.get(row.obligation_id, ""), at) for row in left)
     there = {row.obligation_id: before.since.get(row.obligation_id, "") for row in before.rows}
     since = {name: there.get(name, at) for name in ids}
-    return Register(tuple(rows), kept, (*before.past, *past), since, corpus), told
+    return Register(tuple(rows), kept, (*before.past, *past), since, corpus, RULES_OF_ROWS), told
 
 
 def change(path: Path, how: Callable[[Register], Register]) -> Register:
@@ -148,24 +164,26 @@ def change(path: Path, how: Callable[[Register], Register]) -> Register:
 
 
 def up_to_date(path: Path, passages: Sequence[Passage], corpus: str) -> Register:
-    """The register of this file; extracted again from the passages where it is not of the corpus with this hash.
+    """The register of this file; extracted again from the passages where it is not of the corpus and of today's rules.
 
     Raises as `change`, and ModelError.
     """
     found = load(path)
-    if found.corpus == corpus:
+    if found.is_of(corpus):
         return found
     return change(
-        path, lambda held: held if held.corpus == corpus else renewed(held, tuple(register(passages)), corpus)[0]
+        path, lambda held: held if held.is_of(corpus) else renewed(held, tuple(register(passages)), corpus)[0]
     )
 
 
 def save(path: Path, held: Register) -> None:
-    """Replaces the whole file: a line with the corpus, then one line per row."""
+    """Replaces the whole file: a line with the corpus and the version of the rules, then one line per row."""
     path.parent.mkdir(parents=True, exist_ok=True)
     there = (_line(held, row, held.since.get(row.obligation_id, ""), "") for row in held.rows)
     past = (_line(held, one.row, one.since, one.until) for one in held.past)
-    lines = [json.dumps(one, ensure_ascii=False) for one in ({"corpus": held.corpus}, *there, *past)]
+    lines = [
+        json.dumps(one, ensure_ascii=False) for one in ({"corpus": held.corpus, "made_by": held.made_by}, *there, *past)
+    ]
     write_whole(path, ["\n".join((*lines, ""))])
 
 
@@ -206,11 +224,11 @@ def _read(text: str) -> Register:
     past: list[PastRow] = []
     handlings: dict[str, Handling] = {}
     times: dict[str, str] = {}
-    corpus = ""
+    corpus = made_by = ""
     whole = text[: text.rfind("\n") + 1]  # a last line that was cut off by a kill does not count
     for told in json.loads(f"[{','.join(filter(None, whole.split(chr(10))))}]"):
         if "corpus" in told:
-            corpus = str(told["corpus"])
+            corpus, made_by = str(told["corpus"]), str(told.get("made_by", ""))
             continue
         if "id" in told:
             handlings[told["id"]] = Handling(**told["handling"])
@@ -228,4 +246,4 @@ def _read(text: str) -> Register:
             if since:
                 times[row.obligation_id] = since
     known = {name: one for name, one in handlings.items() if one != Handling()}
-    return Register(tuple(rows), known, tuple(past), times, corpus)
+    return Register(tuple(rows), known, tuple(past), times, corpus, made_by)

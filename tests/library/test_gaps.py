@@ -22,8 +22,8 @@ from ragqa.library.gap_opinions import GapOpinions
 from ragqa.library.gap_rows import ALL, Correction, chapter_of
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
-from ragqa.library.gap_sheets import HEADS, write_gaps
-from ragqa.library.gaps import GapStore, Policies, gap_events, statements_of
+from ragqa.library.gap_sheets import HEADS, evidence, write_gaps
+from ragqa.library.gaps import GapStore, Policies, gap_events, paragraphs_of, statements_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_store import Handling, Register
@@ -35,6 +35,7 @@ from ragqa.settings.config import GenerationConfig, ScoringConfig
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 from ragqa.types.scores import NliProbabilities
 from ragqa.types.streams import returned
+from ragqa.ui.html.gaps import matrix_html, row_html, standing_html
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.killed import in_a_process
 from tests.support.openai_server import OpenAIServer, answer, status
@@ -451,13 +452,59 @@ def test_a_run_of_a_part_reads_that_and_says_why_it_cannot(tmp_path):
     assert "found '9'" in job_of(jobs, gaps, asked=GapRequest(("9",))).wait(60).error
 
 
+def test_a_conflict_gives_the_words_of_both_sides_and_each_paragraph_of_a_policy_is_read_by_itself(folder):
+    rule = Passage("1:3", "1", "A firm must lock the vault within 5 minutes of closing.", "Rules", number="3")
+    flags, vault = "The flag is blue. It flies at dawn.", "The vault is never locked within 9 minutes of closing."
+    policy = Passage("a:1", "a", f"1. Flags\n{flags}\n\n2. Vault\n{vault}", "Policy A")
+    run, pairs, _ = run_of(folder, register_of(rule), (policy,))
+    (reading,) = run.gaps[0].readings
+    assert (reading.label, reading.clashes) == ("conflicts", (("5 minutes", "9 minutes"),))
+    assert [one.text for one in reading.statements] == [vault]
+    assert not [premise for premise, _ in pairs if "flag" in premise]
+    assert [one.text for one in run.unasked] == ["The flag is blue.", "It flies at dawn."]
+    assert "“5 minutes” against “9 minutes”" in evidence(run.gaps[0])
+    html = row_html(run.gaps[0], run, "rules", "policies", lambda _: None, "")
+    assert html.index("Words that clash") < html.index("“5 minutes”") < html.index("“9 minutes”")
+
+
+def test_items_of_a_list_belong_to_the_paragraph_before_them():
+    text = "We keep two things.\n\n- a log;\n\n- a map.\n\nWe lock the vault."
+    assert [[one.text for one in each] for each in paragraphs_of(Passage("a:1", "a", text))] == [
+        ["We keep two things.", "- a log;", "- a map."],
+        ["We lock the vault."],
+    ]
+
+
+def test_a_single_policy_is_one_column_of_the_map_and_counts_lead_to_their_rows(folder):
+    run, _, _ = run_of(folder, policies=POLICY[:2])
+    html = matrix_html(run, "{} {}".format)
+    assert html.count('scope="col"') == 2
+    assert "all policies" not in html
+    counts = standing_html(run, "gaps?result={}".format)
+    assert counts.index('href="gaps?result=conflicts"') < counts.index("result=not found") < counts.index("result=cov")
+    assert matrix_html(run_of(folder)[0], "{} {}".format).count('scope="col"') == 4
+
+
+def test_recitals_are_not_read_but_what_was_said_of_one_stays(tmp_path):
+    jobs, gaps, found = Jobs(tmp_path), GapFolder(tmp_path / "gaps"), register_of(*RULES)
+    read = job_of(jobs, gaps, asked=GapRequest()).wait(60)
+    assert read.phase == "Done"
+    first, second = found.rows[:2]
+    gaps.take({second.obligation_id: SheetRow(Correction("covered"), Correction())}, found, None)
+    rows = tuple(replace(row, is_recital=row in (first, second)) for row in found.rows)
+    found = replace(found, rows=rows)
+    shown, _ = read_so_far(gaps.store(None), found, POLICY)
+    assert [gap.row for gap in shown] == list(rows[1:])  # the first is no duty; the second has been judged
+    assert rows_left(GapStore(tmp_path / "other"), found, GapRequest()) == list(rows[2:])
+
+
 def test_rows_are_found_by_label_policy_chapter_party_strength_and_words(folder):
     run, _, _ = run_of(folder)
 
     def numbers(**wanted):
         return [gap.row.number for gap in matching_gaps(run, WantedGaps(**wanted))]
 
-    assert numbers() == ["1.1", "1.1", "1.2", "2.1", "2.1"]
+    assert numbers() == ["1.2", "2.1", "2.1", "1.1", "1.1"]  # in conflict, not found, covered
     assert numbers(label="conflicts") == ["1.2"]
     assert numbers(label="covered", policy="Policy B") == ["1.2"]
     assert numbers(policy="Policy C") == []

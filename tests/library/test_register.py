@@ -24,6 +24,7 @@ from ragqa.library import register_store
 from ragqa.library.edits import SheetRow, read_edits
 from ragqa.library.register import compared, register
 from ragqa.library.register_parts import parts_of
+from ragqa.library.register_search import Wanted, matching
 from ragqa.library.register_sheets import HEADS, merged, write_sheet
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register, change, load, renewed, save
 from ragqa.types import Passage
@@ -118,6 +119,79 @@ def test_who_when_and_if_are_words_of_the_text(text, party, deadline, condition)
 )
 def test_items_are_rows_where_each_is_asked_for(text, rows):
     assert [row.text for row in rows_of(f"Hours\nA firm {text}")] == [f"A firm {row}" for row in rows]
+
+
+LEAD = "Rules › 7 Lamps › A keeper must not hang any of the following in a harbour:"
+CUT = (
+    ("7.1", "This rule is about light. A keeper must not hang any of the following in a harbour:", "Rules › 7 Lamps"),
+    ("7.1.(a)", "a lamp that burns with a red flame; and", LEAD),
+    ("7.1.(b)", "a lamp without a hood, by which is meant:\n(i) a shade of tin;\n(ii) a shade of glass.", LEAD),
+    ("7.1.(c)", "a lamp on a mast, except where it serves to:", LEAD),
+    ("7.1.(c).(i)", "guide a ship;", f"{LEAD} › a lamp on a mast, except where it serves to:"),
+    ("7.1.(c).(ii)", "warn a swimmer. The keeper must write that down.", f"{LEAD} › a lamp on a mast, except where"),
+    ("7.2", "A keeper must trim each lamp.", "Rules › 7 Lamps"),
+)
+
+
+def passages_of(*rows):
+    return [Passage(f"1:{number}", "1", text, "Rules", section, number) for number, text, section in rows]
+
+
+def test_a_list_that_was_cut_into_passages_gives_the_rows_of_the_whole():
+    passages = passages_of(*CUT)
+    rows = list(register(passages))
+    lead = "A keeper must not hang any of the following in a harbour:"
+    assert [(row.number, row.text) for row in rows] == [
+        ("7.1.(a)", f"{lead} a lamp that burns with a red flame"),
+        ("7.1.(b)", f"{lead} a lamp without a hood, by which is meant a shade of tin"),
+        ("7.1.(b)", f"{lead} a lamp without a hood, by which is meant a shade of glass"),
+        ("7.1.(c)", f"{lead} a lamp on a mast, except where it serves to: (i) guide a ship; (ii) warn a swimmer."),
+        ("7.1.(c).(ii)", "The keeper must write that down."),
+        ("7.2", "A keeper must trim each lamp."),
+    ]
+    text_of = {one.passage_id: one.text for one in passages}
+    assert [text_of[row.passage_id][row.start : row.end] for row in rows[:2]] == [
+        "a lamp that burns with a red flame",
+        "a shade of tin",
+    ]
+    alone = list(register(passages[1:2]))  # the passage that an answer cites
+    assert [row.obligation_id for row in alone] == [rows[0].obligation_id]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "texts"),
+    [
+        ("A firm must:", "pay;", ["A firm must pay"]),
+        ("Where a firm holds money:", "The firm must pay.", ["Where a firm holds money The firm must pay"]),
+        ("Firms must do as follows:", "The firm must pay.", ["Firms must do as follows:", "The firm must pay."]),
+        ("Firms must be fair.", "The firm must pay.", ["Firms must be fair.", "The firm must pay."]),
+        ("Duties of Firms", "The firm must pay.", ["The firm must pay."]),
+    ],
+)
+def test_a_passage_below_an_open_sentence_completes_it(first, second, texts):
+    rows = register(passages_of(("4.1", first, "Rules"), ("4.1.(1)", second, f"Rules › {first}")))
+    assert [row.text for row in rows] == texts
+
+
+WHY = (("(1)", "Lamps should be of use."), ("(2)", "Boats must be safe."), ("(2).(a)", "Crews must be safe."))
+RULES = (("Part I.Article 1.1.", "A keeper must trim each lamp."), ("Annex.(1)", "A keeper must lock the door."))
+
+
+def test_recitals_are_no_duties_but_keep_what_people_said_of_them(tmp_path):
+    passages = passages_of(*((number, text, "") for number, text in (*WHY, *RULES)))
+    rows = tuple(register(passages))
+    assert [row.is_recital for row in rows] == [True, True, True, False, False]
+    assert not any(row.is_recital for row in register(passages[:3]))  # no articles: these are the rules
+    old = tuple(replace(row, is_recital=False) for row in rows)  # as an earlier version found them
+    file = tmp_path / "some.jsonl"
+    save(file, Register(old, {rows[1].obligation_id: Handling("Ann")}, corpus="5" * 64))
+    held = register_store.up_to_date(file, passages, "5" * 64)
+    assert held.duties == list(rows[3:])
+    assert [row.number for row in matching(held, (), Wanted())] == ["(2)", *(number for number, _ in RULES)]
+    assert matching(held, (), Wanted(recitals=True)) == list(rows)
+    assert held.handling(rows[1].obligation_id) == Handling("Ann")
+    assert load(file) == held
+    assert register_store.up_to_date(file, passages, "5" * 64) is held
 
 
 @pytest.mark.parametrize(

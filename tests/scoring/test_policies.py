@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.scoring.policies import cover_of_all, policy_verdicts
+from ragqa.scoring.policies import clash_words, cover_of_all, policy_verdicts
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types import Passage
@@ -105,6 +105,31 @@ def test_a_stricter_number_is_read_as_the_rules_own():
         seen.clear()
         policy_verdicts(Passage("1:1", "1", rule), [[policy.replace("2 days", f"{days} days")]], scorer)
         assert text in seen
+
+
+def test_a_conflict_is_probable_and_a_short_text_conflicts_only_where_it_is_surely_on_the_subject():
+    unlikely = NliProbabilities(0.45, 0.05, 0.5)
+    assert cover_of_all(verdict_of({RULE: NO})) is Cover.IN_CONFLICT
+    assert cover_of_all(verdict_of({RULE: unlikely})) is Cover.NOT_COVERED
+    apart = (
+        "The log of gifts that the Regulator may review each month for years is a book bound in red calf by a printer "
+        "near the harbour, with blank pages, a brass lock and a ribbon of silk."
+    )
+    assert cover_of_all(verdict_of({RULE: NO}, apart)) is Cover.NOT_COVERED
+    long = f"{apart} {'The choir of the firm meets on each Monday in the large hall of the town. ' * 2}"
+    assert cover_of_all(verdict_of({RULE: NO}, long)) is Cover.IN_CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("We keep a log for 3 years.", ("5 years", "3 years")),
+        ("We keep no log of gifts.", (KEEP, "We keep no log of gifts.")),
+        ("We keep 2 logs for 3 weeks and 4 months.", (KEEP, "We keep 2 logs for 3 weeks and 4 months.")),
+    ],
+)
+def test_the_words_that_clash_are_numbers_of_one_kind_or_both_sentences(policy, words):
+    assert clash_words(KEEP, policy) == words
 
 
 def test_clauses_that_share_only_the_lead_in_are_not_named_in_a_conflict():

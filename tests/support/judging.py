@@ -49,10 +49,17 @@ def cover_of(
     obligation: str, *answer: str, said: Callable[[str], NliProbabilities], cosine: float | None = CLOSE
 ) -> ObligationVerdict:
     """How an answer covers an obligation; ``said`` is what the verifier says of a part, by its text."""
+    return covered_by(obligation, *answer, said=lambda _, part: said(part), cosine=cosine)
+
+
+def covered_by(
+    obligation: str, *answer: str, said: Callable[[str, str], NliProbabilities], cosine: float | None = CLOSE
+) -> ObligationVerdict:
+    """How an answer covers an obligation; ``said`` is what the verifier says of (premise, hypothesis)."""
     judge = judge_of(obligation, cosine=cosine)
     sentences = [(n, sentence(text)) for n, text in enumerate(answer)]
     premise = obligation_of(obligation)
-    table = {pair: said(pair[1]) for pair in judge.obligation_looks(premise, sentences)}
+    table = {pair: said(*pair) for pair in judge.obligation_looks(premise, sentences)}
     return judge.obligation(5, premise, sentences, table)
 
 

@@ -93,18 +93,18 @@ def told(at):
 def test_rows_are_judged_one_after_another_and_what_is_said_stays(world):
     folder, _ = read(world)
     at = page()
-    html = told(at)
+    assert ">The vault is never locked.</mark>" in told(at)  # what conflicts comes first
+    assert "Verifier's probability of contradiction" in unescape(told(at))
+    at.text_input(key=next(one.key for one in at.text_input if one.label == "Comment")).set_value(HOSTILE).run()
+    at.button(key="gaps_say_3").click().run()
+    html = told(at)  # the next row
     assert "1 partly" in html
     assert HOSTILE not in html
     assert unescape(html).count(HOSTILE) >= 2  # in the rule and in the policy, as text
     assert "Verifier's probability of entailment: 0.90" in unescape(html)
     at.button(key="gaps_say_1").click().run()
-    assert ">The vault is never locked.</mark>" in told(at)  # the next row
-    assert "Verifier's probability of contradiction" in unescape(told(at))
-    at.text_input(key=next(one.key for one in at.text_input if one.label == "Comment")).set_value(HOSTILE).run()
-    at.button(key="gaps_say_3").click().run()
     assert "The nearest passage" in told(at)
-    assert list(GapStore(folder).corrections.values()) == [Correction("confirmed"), Correction("covered", HOSTILE)]
+    assert list(GapStore(folder).corrections.values()) == [Correction("covered", HOSTILE), Correction("confirmed")]
     assert "People found 1 of 2 results right" in told(at)
     at.selectbox(key="gaps_result").set_value("covered").run()
     assert "Corrected by a person; the verifier’s label: conflicts" in told(at)
@@ -148,6 +148,8 @@ def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world)
     html = told(at)
     assert "[Click](http://x.y) us." in html
     assert 'href="http://x.y"' not in html
+    assert "result=conflicts" in html
+    assert "Rows 1 to 1 of 1" in [one.value for one in page(result="conflicts").caption]
     at = page(chapter="Document 1 2", policy="Document 2")
     assert "Rows 1 to 1 of 1" in [one.value for one in at.caption]
     assert "fly a flag" in told(at)
@@ -159,7 +161,7 @@ def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     write_gaps(sheet, run)
     lines = list(csv.reader(sheet.read_text(encoding="utf-8-sig").splitlines()))
     said = lines[0].index("said")
-    lines[1][said], lines[2][said] = "confirmed", "partly"
+    lines[1][said], lines[2][said] = "partly", "confirmed"
     with sheet.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows(lines)
     at = page()
@@ -168,8 +170,8 @@ def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     at.file_uploader(key="gaps_in_0").set_value(("edited.csv", sheet.read_bytes(), "text/csv")).run()
     html = unescape(told(at))
     assert "edited.csv: 0 fields imported, 1 conflict, 0 unknown rows" in html
-    row = GapStore(folder).standing(run.gaps, ()).gaps[1].row
-    assert f"conflict in Document 1 1.2 ({row.obligation_id}), said: 'covered' stays, not 'partly'" in html
+    row = GapStore(folder).standing(run.gaps, ()).gaps[0].row
+    assert f"conflict in Document 1 1.1 ({row.obligation_id}), said: 'covered' stays, not 'partly'" in html
     assert [one.said for one in GapStore(folder).corrections.values()] == ["confirmed", "covered"]
 
 

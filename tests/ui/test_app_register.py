@@ -71,6 +71,17 @@ def test_a_row_says_its_document_and_who_and_items_of_a_list_are_told_apart(file
     assert "It" not in offered
 
 
+def test_recitals_are_shown_only_on_request(file):
+    assert "register_recitals" not in {one.key for one in page().checkbox}
+    held = store.load(file)
+    rows = (replace(held.rows[0], number="(6)", is_recital=True), *held.rows[1:])
+    store.change(file, lambda one: replace(one, rows=rows))
+    at = page()
+    assert "Rows 1 to 2 of 2, 2 in the register" in told(at)[1]
+    at.checkbox(key="register_recitals").check().run()
+    assert "Rows 1 to 3 of 3, 2 in the register" in told(at)[1]
+
+
 def test_rows_are_found_by_words_party_strength_and_status_and_a_new_version_is_told(file, tmp_path):
     at = page()
     assert "Rows 1 to 3 of 3, 3 in the register" in told(at)[1]

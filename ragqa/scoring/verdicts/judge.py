@@ -17,7 +17,7 @@ from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief, calibration_of
 from ragqa.scoring.verdicts.copies import Clash, Quotations, date_clash, edited, quantity_clash
-from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in
+from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in, repeated
 from ragqa.scoring.verdicts.windows import Similarity, Window, Windows
 from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import AnswerSentence, Passage, Span
@@ -291,8 +291,12 @@ class Judge:
         if known := self.unread(index, obligation, said):
             return known
         found = cover_of(index, self._parts(obligation, said), table)
-        clash = found.cover is not Cover.IN_CONFLICT and self._denied(index, obligation, said, table)
-        return clash or found
+        if found.cover is not Cover.IN_CONFLICT and (clash := self._denied(index, obligation, said, table)):
+            return clash
+        verdicts = ((n, one.text, self._verdict_of(one.text, table)) for n, one in said)
+        supported = [(n, text, self._of(text)) for n, text, verdict in verdicts if verdict.rule == "entailment"]
+        own = {(n,) for n, premise in enumerate(self.premises) if premise.text == obligation.text}
+        return repeated(found, obligation, supported, own, table)
 
     def _denied(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict | None:
         """The verdict *in conflict* if this obligation contradicts a sentence of the answer, else None."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ragqa.corpus.documents.places import cited_number
-from ragqa.library.gap_rows import ALL, LABELS, MEASURED, WEAKNESS, GapRow, GapRun, Label, PolicyReading, Statement
+from ragqa.library.gap_rows import ALL, MEASURED, ORDER, WEAKNESS, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.types import Passage, Span
 from ragqa.ui.html.reader import Mark, passage_text_html, read_address
 from ragqa.ui.html.render import marked_html
@@ -26,10 +26,14 @@ _WORDS: Final[dict[Label, str]] = {"conflicts": "Words that clash", "partly": "M
 Find = Callable[[str], Passage | None]  # gives a passage of the policies by its id; None where it is gone
 
 
-def standing_html(run: GapRun) -> str:
-    """The number of rows with each label, how many labels people found right, and the measured error rates."""
+def standing_html(run: GapRun, address: Callable[[str], str] = "?result={}".format) -> str:
+    """The number of rows with each label, how many labels people found right, and the measured error rates.
+
+    ``address`` gives the address of the rows with a label.
+    """
     counts = Counter(map(run.label, run.gaps))
-    badges = [(f"{counts[label]:,} {label}", _KINDS[label]) for label in LABELS if counts[label]]
+    shown = [label for label in ORDER if counts[label] or label == "covered"]
+    badges = [(f"{counts[label]:,} {label}", _KINDS[label], address(label)) for label in shown]
     return _TEMPLATES.standing(badges, *run.agreement, run.opinions, WEAKNESS, MEASURED)
 
 
@@ -39,7 +43,7 @@ def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, v
     ``version`` says since when the rule has this text.
     """
     label, said = run.label(gap), run.correction(gap)
-    words = [words for reading in gap.deciding for words in reading.words]
+    words = [words for one in gap.deciding for words in ([rule for rule, _ in one.clashes] or one.words)]
     starts = ((gap.row.text.find(one), one) for one in words)
     spans = [Span(one, start, start + len(one)) for start, one in starts if start >= 0]
     text = marked_html(gap.row.text, spans, "bad" if gap.label == "conflicts" else "mixed")
@@ -72,16 +76,17 @@ def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, 
 def matrix_html(run: GapRun, address: Callable[[str, str], str]) -> str:
     """The heat map: a cell's colour is the share of its rows that the policy does not cover; its text has the counts.
 
+    A single policy is the only column, with people's corrections.
     ``address`` gives the address of the rows of a chapter and a policy ("": all policies).
     """
-    policies = [ALL, *sorted({policy for _, policy in run.matrix} - {ALL})]
-    rows = []
+    titles = sorted({policy for _, policy in run.matrix} - {ALL})
+    policies, rows = [ALL, *titles] if len(titles) > 1 else titles or [ALL], []
     for chapter in dict.fromkeys(chapter for chapter, _ in run.matrix):
         cells = []
         for policy in policies:
-            counts = run.matrix.get((chapter, policy), Counter())
+            counts = run.matrix.get((chapter, policy if len(titles) > 1 else ALL), Counter())
             total = counts.total() - counts["not applicable"]
-            told = ", ".join(f"{counts[label]:,} {label}" for label in LABELS if counts[label])
+            told = ", ".join(f"{counts[label]:,} {label}" for label in ORDER if counts[label])
             link = address(chapter, "" if policy == ALL else policy)
             cells.append((policy, counts["covered"], total, told, 1 - counts["covered"] / total if total else 0, link))
         rows.append((chapter, cells))

@@ -54,7 +54,7 @@ PAGE: Final = 25  # rows at a time
 _SAID, _OPEN, _COMMENT = "gaps_said", "gaps_open", "gaps_comment"
 _VIEWS: Final = ("Rows", "Chapters and policies", "Statements without a rule")
 _SNIPPET: Final = 110  # characters of a row in the list
-_FILTERS: Final = ("chapter", "policy")  # filters that an address can set
+_FILTERS: Final = ("chapter", "policy", "result")  # filters that an address can set
 
 
 class _Both:
@@ -135,7 +135,7 @@ def _chosen() -> None:
 
 def _start_form(both: _Both) -> None:
     """The form that starts a run on a part of the rules, and a button that continues an unfinished run."""
-    asked, rows = both.folder.asked(), both.register.rows
+    asked, rows = both.folder.asked(), both.register.duties
     left = rows_left(both.folder.store(both.job), both.register, asked) if asked else []
     if asked and left:
         words = f"Go on: {quantity(len(left), 'row')} left"
@@ -184,7 +184,7 @@ def _start(both: _Both, asked: GapRequest) -> None:
         )
 
     with error_kept(_SAID):
-        part_of(both.register.rows, asked.documents, asked.chapters)  # raises for unknown documents and chapters
+        part_of(both.register.duties, asked.documents, asked.chapters)  # raises for unknown documents and chapters
         with access.gate().doing(Act.REGISTER, corpus, policies=policies):
             make = partial(GapJob, name, both.folder.folder, asked, both.jobs, access.bound(load))
             both.jobs.begin(name, make)
@@ -225,7 +225,7 @@ def _so_far(
 
 def _results(both: _Both, run: GapRun) -> None:
     draw_notices(f"{_SAID}_row")
-    st.html(standing_html(run))
+    st.html(standing_html(run, lambda label: _address(both, result=label)))
     with st.container(horizontal=True, vertical_alignment="center"):
         view = st.segmented_control("View", _VIEWS, default=_VIEWS[0], key="gaps_view", label_visibility="collapsed")
         draw_sheets(
@@ -246,7 +246,7 @@ def _results(both: _Both, run: GapRun) -> None:
         )
         draw_add(_item(both), both.paths)
     if view == _VIEWS[1]:
-        st.html(matrix_html(run, partial(_address, both)))
+        st.html(matrix_html(run, lambda chapter, policy: _address(both, chapter=chapter, policy=policy)))
     elif view == _VIEWS[2]:
         st.html(unasked_html(run.unasked, both.policies))
     else:
@@ -266,15 +266,14 @@ def _memo(both: _Both, run: GapRun, desk: CaseDesk) -> bytes:
         return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies], versions, signed), ".docx")
 
 
-def _address(both: _Both, chapter: str, policy: str) -> str:
-    values = {"corpus": both.corpus, "policies": both.policies, "chapter": chapter, "policy": policy}
-    return f"gaps?{urlencode(values)}"
+def _address(both: _Both, **filters: str) -> str:
+    return f"gaps?{urlencode({'corpus': both.corpus, 'policies': both.policies, **filters})}"
 
 
 def _wanted(run: GapRun) -> WantedGaps:
     chapters = list(dict.fromkeys(chapter_of(gap.row) for gap in run.gaps))
     policies = list(dict.fromkeys(one.title for gap in islice(run.gaps, 2_000) for one in gap.readings))
-    for name, known in zip(_FILTERS, (chapters, policies), strict=True):
+    for name, known in zip(_FILTERS, (chapters, policies, LABELS), strict=True):
         asked = st.query_params.get(name, "")
         if asked in known:
             st.session_state.setdefault(f"gaps_{name}", asked)

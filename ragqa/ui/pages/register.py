@@ -110,7 +110,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             name="register",
             said=_SAID,
         )
-        st.caption(f"{place}, {len(held.rows):,} in the register")
+        st.caption(f"{place}, {len(held.duties):,} in the register")
     if shown:
         _table(held, shown, states(changes), corpus, file)
 
@@ -134,6 +134,8 @@ def _wanted(held: Register) -> Wanted:
             choice("Strength", [str(one) for one in Strength if one is not Strength.NONE]),
             choice("Status", [*STATUSES, NO_STATUS]),
             choice("State", STATES),
+            any(row.is_recital for row in held.rows)
+            and st.checkbox("Recitals", key="register_recitals", on_change=_to, args=(0,)),
         )
 
 
@@ -160,8 +162,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     is_one = len({row.document_id for row in held.rows}) == 1
     rows = [
         {
-            "rule": read_address(corpus, row.passage_id, (row.start, row.end))
-            + f"#{quote((cited_number(row.number) if is_one else rule_name(row)) or '¶')}",
+            "rule": read_address(corpus, row.passage_id, (row.start, row.end)) + f"#{quote(_named(row, is_one))}",
             "text": text,
             "who": row.parts.party.text if row.parts.party else "",
             "strength": str(row.strength),
@@ -197,6 +198,12 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         on_change=_note,
         args=(key, ids, corpus, file),
     )
+
+
+def _named(row: Obligation, is_one: bool) -> str:
+    """The number of a row's rule, with its document unless there is only one."""
+    named = cited_number(row.number) if is_one else rule_name(row)
+    return f"recital {named}" if is_one and row.is_recital and named.startswith("(") else named or "¶"
 
 
 def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:

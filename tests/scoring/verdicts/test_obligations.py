@@ -3,7 +3,7 @@
 import pytest
 
 from ragqa.types.scores import Cover
-from tests.support.judging import NO, NOTHING, YES, cover_of, saying
+from tests.support.judging import NO, NOTHING, YES, cover_of, covered_by, saying
 
 NOTIFY = "A Firm must notify the Commission of a breach within 72 hours."
 LISTING = "A Firm must: (a) keep a register of gifts; (b) train its staff once a year; and (c) publish its accounts."
@@ -66,6 +66,37 @@ def test_what_contradicts_the_obligation_is_in_conflict_with_it():
         "number",
         ["72 hours"],
     )
+
+
+EXIT = "A Firm must write its plans for an exit down, test them with its staff and review them every 12 months."
+
+
+@pytest.mark.parametrize(
+    ("back", "cover", "missing"),
+    [
+        (NOTHING, Cover.IN_PART, ["A Firm must write its plans for an exit down", "test them with its staff"]),
+        (YES, Cover.IN_PART, ["12 months"]),
+    ],
+)
+def test_a_duty_that_alone_supports_a_sentence_is_not_missed(back, cover, missing):
+    policy = "We review them in some months."  # the answer as a whole is not read as saying the duty
+    answer = ("Ducks swim.", policy)
+
+    def said(premise, hypothesis):
+        return YES if hypothesis == policy else back if (premise, hypothesis) == (policy, EXIT) else NOTHING
+
+    found = covered_by(EXIT, *answer, said=said)
+    assert (found.cover, found.answer_index, [span.text for span in found.missing]) == (cover, 1, missing)
+    assert covered_by(EXIT, *answer, said=lambda *_: NOTHING).cover is Cover.NOT_COVERED
+
+
+def test_a_duty_that_a_sentence_repeats_in_other_words_is_covered():
+    duty, policy = "A Firm must write its plans for an exit down.", "We have exit plans on paper."
+
+    def said(premise, hypothesis):
+        return YES if {premise, hypothesis} == {policy, duty} else NOTHING
+
+    assert covered_by(duty, "Ducks swim.", policy, said=said).cover is Cover.COVERED
 
 
 def test_other_sentences_cover_nothing():
