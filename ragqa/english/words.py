@@ -171,8 +171,8 @@ def quantity(count: int, noun: str, nouns: str = "") -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def seconds_words(seconds: float) -> str:
-    """The remaining time in words, rounded to minutes or seconds."""
-    if seconds >= 90:
-        return f"about {round(seconds / 60)} minutes left"
-    return f"about {max(1, round(seconds))} s left"
+def duration_words(seconds: float) -> str:
+    """An estimated time in words, such as ``"about 3 min"``."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

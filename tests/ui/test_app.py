@@ -487,11 +487,9 @@ def test_back_to_the_address_before_a_run_shows_the_first_screen(app):
 def test_a_text_is_checked_without_a_generator(app):
     app(generator=None)
     at = opened(page="check")
-    assert [button.label.split(":")[0] for button in at.button if (button.key or "").startswith("checked_")] == [
-        "Supported",
-        "Contradicted",
-        "Unsupported",
-    ]
+    examples = [button for button in at.button if (button.key or "").startswith("checked_")]
+    assert [one.key.split("_")[1] for one in examples] == ["supported", "contradicted", "unsupported"]
+    assert all(one.label.startswith("“") for one in examples)  # the verdict is not given away
     at.text_area(key="text").set_value("A firm must act at once [1]. The moon is green.")
     next(button for button in at.button if button.label == "Check").click().run()
     at.session_state["checked"].wait(20)

@@ -145,3 +145,20 @@ def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(
         at = AppTest.from_function(script, default_timeout=30)
         at.query_params["corpus"], at.query_params["passage"] = "mine", passage
         assert expected in shown(at.run())[0]
+
+
+def test_the_first_page_of_ones_own_corpus_lists_its_documents(collection, monkeypatch):
+    returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
+    monkeypatch.setattr("ragqa.ui.state.resources.warm_up", lambda *_: None)
+
+    def script():
+        from ragqa.ui.pages.ask import ask_page
+
+        ask_page()
+
+    at = AppTest.from_function(script, default_timeout=60)
+    at.query_params["corpus"] = "mine"
+    html, words = shown(at.run())
+    assert 'href="read?corpus=mine&document=a"' in html
+    assert ">Add your documents</a>" in html
+    assert "2 documents · 2 passages" in words

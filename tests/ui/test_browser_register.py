@@ -17,7 +17,7 @@ __all__ = ["world"]
 def cell(page, row, column):
     """Clicks a cell: the table is a canvas."""
     box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
-    left = {"rule": 20, "owner": 785, "note": 1150}[column]
+    left = {"rule": 20, "owner": 855, "note": 1220}[column]
     place = box["x"] + left, box["y"] + 36 + 74 * row + 37
     page.mouse.move(*place, steps=5)  # a link is one where the pointer has come to it
     page.mouse.click(*place)

@@ -46,8 +46,7 @@ def library_page() -> None:
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
     if chosen in resources.index_names(paths):
-        words = "was built from a folder: its documents are changed there, and indexed by the command ragqa index."
-        keep_notices(SAID, (f"{chosen} {words}", "plain"))
+        keep_notices(SAID, (f"{chosen} was built from a folder: its documents change there, by ragqa index.", "plain"))
     elif chosen:
         keep_notices(SAID, (f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
     draw_notices(SAID)

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from ragqa.english.words import seconds_words
+from ragqa.english.words import duration_words
 from ragqa.library.jobs import BackgroundJob
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
@@ -30,7 +30,7 @@ def _progress(job: BackgroundJob, act: Act, corpus: str) -> None:
         st.rerun()
     with st.container(key="library_progress", horizontal=True, vertical_alignment="center"):
         file = f": {view.file}" if view.file else ""
-        left = f", {seconds_words(view.seconds_left)}" if view.seconds_left is not None else ""
+        left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
         share = min(1.0, view.done / view.total) if view.total else 0.0
         st.html(RENDER.progress(f"{view.phase}{file}{left}", job.seconds))
         st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)

@@ -60,8 +60,8 @@ def sweep_page() -> None:
     axes = _axes(way, config, rankings)
     if axes is None:
         return
-    if st.button("Sweep", type="primary", key="sweep_go", disabled=source is None) and source is not None:
-        _run(config, axes, source, count, paths)
+    if st.button("Sweep", type="primary", key="sweep_go"):
+        _run(config, axes, source or _ASKED, count, paths)
     found: tuple[Sweep, Config, float] | None = st.session_state.get(_DONE)
     if found is None or found[1].index != index:
         words = "Choose questions with gold passages to see recall and F2, or one question to see how many are kept."

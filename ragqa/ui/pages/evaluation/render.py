@@ -12,13 +12,6 @@ from ragqa.ui.html.template import Templates
 EVALUATION: Final = Templates("evaluation.html")
 
 
-def duration_words(seconds: float) -> str:
-    """An estimated time in words, such as ``"about 3 min"``."""
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
-
-
 def hits_html(row: Row, passages: Mapping[str, Passage | None]) -> str:
     """The passages found, best first, with gold marked; each opens its text. Then the missed gold passages."""
     found = {name for hit in row.hits if hit.is_gold for name in (hit.passage_id, hit.document_id)}

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
+from ragqa.english.words import duration_words
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.report import Report, Row
 from ragqa.infra.cleaning import cell
@@ -16,7 +17,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import VERDICT_CLASS, notice_html
-from ragqa.ui.pages.evaluation.render import EVALUATION, duration_words, hits_html
+from ragqa.ui.pages.evaluation.render import EVALUATION, hits_html
 from ragqa.ui.pages.evaluation.runs import BackgroundRun, EvaluationView
 from ragqa.ui.state import resources
 
