@@ -59,7 +59,7 @@ def test_a_memo_has_question_result_sentences_rules_duties_settings_and_a_page_f
         "The answer, sentence by sentence",
         "What was not found",
         "Rules, word for word",
-        "Duties left out",
+        "Obligations left out",
         "Settings and fingerprints",
         "Review",
     ]
@@ -70,7 +70,7 @@ def test_a_memo_has_question_result_sentences_rules_duties_settings_and_a_page_f
     assert grid.rows[0][:3] == ("A firm must act at once.", "quoted", "General 1.1")
     assert grid.rows[1][1] == "not supported"
     assert below(memo, "What was not found") == (Points(("and when?",)),)
-    (duties,) = below(memo, "Duties left out")
+    (duties,) = below(memo, "Obligations left out")
     assert ("It must not sleep.", "not covered") in [row[:2] for row in duties.rows]
     settings = dict(below(memo, "Settings and fingerprints")[0].rows)
     assert settings["Corpus"] == record.index

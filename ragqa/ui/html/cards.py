@@ -10,7 +10,7 @@ from html import escape
 from typing import Final
 
 from ragqa.records.view import Shown
-from ragqa.records.words import cited_by, place
+from ragqa.records.words import cited_by, place, title_words
 from ragqa.scoring.repass.explanation import Explanation, RunnerUp
 from ragqa.types import Passage, Span
 from ragqa.types.scores import (
@@ -107,8 +107,10 @@ def passage_html(text: str, marks: Sequence[tuple[Premise, str]] = ()) -> str:
 @shared
 def where_html(premise: Premise, passages: Sequence[Passage]) -> str:
     """The place of a source sentence."""
+    passage = passages[premise.passage_index]
     words = f"characters {premise.start} to {premise.end}"
-    return f'<span title="{words}">{escape(place(passages[premise.passage_index]))}</span>'
+    words += f" of {passage.title}" if passage.title != title_words(passage.title) else ""
+    return f'<span title="{escape(words)}">{escape(place(passage))}</span>'
 
 
 @shared

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
+from ragqa.corpus.citing import short_name, short_names
 from ragqa.corpus.documents.places import cited_number, place_words
 from ragqa.library.document import Entry, TextMatch
 from ragqa.library.related import Related
@@ -147,8 +148,7 @@ def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *
 
 
 def _named(passage: Passage, *, documents: bool) -> str:
-    title = (passage.title or passage.document_id)[:60] if documents else ""
-    return " ".join(part for part in (title, cited_number(passage.number)) if part) or "¶"
+    return (short_name(passage) if documents else cited_number(passage.number)) or "¶"
 
 
 def _snippet(hit: TextMatch) -> str:
@@ -173,18 +173,23 @@ def beside_html(found: Related, corpus: str) -> str:
 
 def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
     """The whole rule that was asked for by its number, with related passages; ``others`` also have that number."""
-    link = partial(passage_address, corpus)
-    rows, title = [(link(one), one) for one in others], passages[0].title or passages[0].document_id
-    return _TEMPLATES.rule(title, leaf_html(passages, link), rows, also_html(found, corpus))
+    title, text = passages[0].title or passages[0].document_id, leaf_html(passages, partial(passage_address, corpus))
+    return _TEMPLATES.rule(title, text, _links(others, corpus), also_html(found, corpus))
 
 
 def also_html(found: Related, corpus: str) -> str:
     """The references of a source in a few lines, with the defined terms that it uses."""
     refers = {one.targets[0].passage_id: one.targets[0] for one in found.refers if one.targets}.values()
     rows = [
-        (words, [(read_address(corpus, one.passage_id), one) for one in passages][:SHOWN_ALSO])
+        (words, _links([*passages][:SHOWN_ALSO], corpus))
         for words, passages in (("Refers to", refers), ("Referred to by", found.referring))
         if passages
     ]
     terms = [(read_address(corpus, use.definition.passage_id), use.definition) for use in found.terms[:SHOWN_ALSO]]
     return _TEMPLATES.also(rows, terms)
+
+
+def _links(passages: Sequence[Passage], corpus: str) -> list[tuple[str, Passage, str]]:
+    """(address, passage, name) of each, for a list in which no two documents have the same name."""
+    names = zip(passages, short_names(passages), strict=True)
+    return [(passage_address(corpus, one), one, name) for one, name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -9,6 +10,7 @@ import streamlit as st
 from ragqa.corpus.demo import DEMOS
 from ragqa.english.words import quantity
 from ragqa.errors import ConfigError, RagqaError
+from ragqa.generation.given import GivenText
 from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
 from ragqa.settings.config import Config
@@ -17,7 +19,7 @@ from ragqa.types import Question
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
-from ragqa.ui.pages.follow_up import PENDING
+from ragqa.ui.pages.follow_up import PENDING, take_up
 from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names
 from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
@@ -30,6 +32,7 @@ from ragqa.ui.state.links import apply_link, link_of_view, not_offered
 from ragqa.ui.state.run import Run
 
 FIRST_EXAMPLES = 3
+PRESENTED = 20  # earlier questions of a corpus without examples that a presentation offers
 OPENED = "opened_corpus"  # the corpus that another page opened this one with
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
 _RUN = {False: "run", True: "checked"}  # the session key of the page's run, by whether it checks a text
@@ -59,11 +62,13 @@ def _page(*, checking: bool) -> None:
     if checking:
         check_form(_check_now)
     else:
+        take_up()
         _question_form()
     choices = st.container(horizontal=True, key="choices")
     with choices:
         index = _corpus_choice(names, defaults)
-        preset, third = st.container(width=230), st.container(width=110 if checking else 330)
+        preset = st.container(width=230)
+    third = st.container(width=110 if checking else 330, key="from_file_choice" if checking else "question_examples")
     run: Run | None = st.session_state.get(_RUN[checking])
     view = run.view if run else None
     rankings = resources.rankings_of(index, paths)
@@ -79,7 +84,7 @@ def _page(*, checking: bool) -> None:
             _writer_choice(config, defaults)
             present_button()
         if presenting():
-            draw_presentation(questions, _ask_example)
+            draw_presentation(questions or _asked_before(index, paths), _ask_example)
     with st.container():  # always drawn, so that a message does not move anything below
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
@@ -91,7 +96,6 @@ def _page(*, checking: bool) -> None:
     run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
-        _quote_anyway(run)
     else:
         draw_panes(Panes())
         _landing(index, questions, checking=checking)
@@ -262,6 +266,14 @@ def _examples(index: str) -> list[str]:
     return questions
 
 
+def _asked_before(index: str, paths: Paths) -> list[str]:
+    """The questions that this person last asked of a corpus without examples, each once, oldest first."""
+    with suppress(RagqaError):
+        found = resources.record_store(paths.records).list(PRESENTED, index=index)
+        return [*dict.fromkeys(one.question for one in found[::-1] if one.generator != GivenText.name)]
+    return []
+
+
 def _writer_choice(config: Config, defaults: Config) -> None:
     """The choice of the writer: quotations, or one of the configured language models."""
     if not can_ask():
@@ -315,7 +327,7 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
         st.switch_page(st.Page(check_page, url_path="check"))
     if index in DEMOS:
         st.caption(DEMOS[index].description)
-    if not checking and not can_ask():
+    if not (checking or presenting() or can_ask()):
         how = "To use one, run `make local`, or set OPENAI_BASE_URL or OPENAI_API_KEY and start again."
         st.caption(f"No language model is configured: answers are quoted from the passages. {how}")
 
@@ -342,27 +354,6 @@ def _check_example(text: str, question: str) -> None:
 def _ask_chosen(key: str) -> None:
     if st.session_state[key]:
         _ask_example(st.session_state[key])
-
-
-def _quote_anyway(run: Run) -> None:
-    """After a refusal, a button that quotes the nearest sentences or asks the model anyway."""
-    answer = run.view.answer
-    generation = run.view.config.generation
-    if (
-        run.view.running
-        or not answer
-        or not answer.is_refusal
-        or not registry.takes(generation.generator, "quote_anyway")
-    ):
-        return
-    if not generation.quote_anyway:
-        what = "Quote the nearest sentences anyway" if generation.generator == "direct" else "Ask the model anyway"
-        st.button(what, key="quote_now", on_click=_quote_now, args=(run,))
-
-
-def _quote_now(run: Run) -> None:
-    st.session_state["set_quote_anyway"] = True
-    _ask_example(run.view.question)
 
 
 def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> None:
