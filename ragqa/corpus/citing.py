@@ -46,7 +46,7 @@ def document_name(title: str) -> str:
 
 def short_name(passage: Passage) -> str:
     """The name of a passage in citations: the short name of its document, and its number."""
-    return _named(document_name(_title(passage)), passage)
+    return f"{document_name(_title(passage))} {cited_number(passage.number)}".strip()
 
 
 def short_names(passages: Sequence[Passage]) -> list[str]:
@@ -54,15 +54,10 @@ def short_names(passages: Sequence[Passage]) -> list[str]:
     known = Counter(document_name(title) for title in {one.document_id: _title(one) for one in passages}.values())
     names = ((title, document_name(title)) for title in map(_title, passages))
     return [
-        _named(name if known[name] == 1 else title, one) for one, (title, name) in zip(passages, names, strict=True)
+        f"{name if known[name] == 1 else title} {cited_number(one.number)}".strip()
+        for one, (title, name) in zip(passages, names, strict=True)
     ]
 
 
 def _title(passage: Passage) -> str:
     return passage.title or passage.document_id
-
-
-def _named(document: str, passage: Passage) -> str:
-    number = cited_number(passage.number)
-    between = ", " if document[-1:].isdigit() and number[:1].isdigit() else " "
-    return f"{document}{between}{number}" if number else document

@@ -141,9 +141,13 @@ def search_corpus(index: Index, words: str, most: int = 50) -> tuple[TextMatch, 
 
 
 def section_question(passage: Passage) -> str:
-    """A question about a passage's section: by its innermost heading with two words or more, else by its number."""
+    """A question about a passage's section: by its innermost heading with two words or more, else by its number.
+
+    Text that leads to a list or goes on with a sentence is no heading.
+    """
     named = [part.strip() for part in passage.section.split(_SEPARATOR) if part.strip()]
-    told = next((part for part in reversed(named) if len(re.findall(r"[^\W\d]{3,}", part)) > 1), "")
+    headings = (part for part in reversed(named) if not part.endswith(":") and not part[0].islower())
+    told = next((part for part in headings if len(re.findall(r"[^\W\d]{3,}", part)) > 1), "")
     told = told or next(reversed(named), "") or passage.number
     where = f" ({title_words(passage.title)})" if passage.title and passage.title != told else ""
     return f"What does “{cut(told, LONGEST_HEADING)}”{where} say?" if told else ""

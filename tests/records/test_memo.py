@@ -9,6 +9,8 @@ import pytest
 from docx import Document
 from markdown_it import MarkdownIt
 
+import ragqa.records.memo as memo_module
+import ragqa.records.words as words
 from ragqa.errors import ConfigError, RecordError
 from ragqa.records.cases import CaseEvent, Signer, Step
 from ragqa.records.memo import Grid, MemoSection, Points, Quotation, memo_of
@@ -139,6 +141,15 @@ def test_a_checked_text_and_a_refusal(store):
     memo = memo_of([asked(store, Question("Who is the queen?"), generator=FakeGenerator(refused))])
     assert below(memo, "Result")[0].text == "Not found in these documents"
     assert below(memo, "What was not found") == (Points(("Who is the queen?",)),)
+
+
+def test_an_answer_in_doubt_is_in_doubt_in_each_section(store, monkeypatch):
+    for module in (words, memo_module):
+        monkeypatch.setattr(module, "weak_match", lambda _: 0.3)
+    memo = memo_of([asked(store, Question("Does it apply to small firms?"))])
+    assert below(memo, "Result")[0].text == "Possibly answered"
+    assert below(memo, "What was not found")[0].text.startswith("Possibly the whole question")
+    assert "may not cover" in below(memo, "Obligations left out")[0].text
 
 
 def hostile_memo(store):

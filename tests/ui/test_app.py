@@ -381,7 +381,7 @@ def test_verdicts_are_shown_and_the_raw_ones_at_the_flick_of_a_switch_that_is_ke
         "<b>contradicted</b>: Harbour 4.1 says two hours, the answer six.",
         "Sources disagree on sentence 2",
         "C 0.550, 0.180 from source sentences",
-        "2 duties left out",
+        "covers 1 of 3 obligations",
         "Hatched: a probability",
     ):
         assert part in text, part

@@ -404,7 +404,7 @@ ESSENTIALS = {
         "Pairs",
         "Sources disagree on sentence 2",
         "1 sentence without verdict",
-        "2 duties left out",
+        "of 3 obligations",
         "Hatched: ",
     ),
 }

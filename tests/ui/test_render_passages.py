@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.filtering import select
-from ragqa.fusion import fuse
+from ragqa.fusion import fuse, led_by
 from ragqa.records.view import WEAK_COSINE, View, weak_match
 from ragqa.retrieval.analysis import matched_words
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, IndexingConfig
@@ -125,3 +125,5 @@ def test_a_weak_best_match_is_told(cosine, expected):
     assert weak_match(replace(view, rankings=(bm25,))) is None
     assert weak_match(replace(view, rankings=(replace(dense, hits=()),))) is None
     assert weak_match(replace(view, encoder="voyage:voyage-law-2")) is None  # whose scale nobody measured
+    by_number = led_by(dense, [dense.hits[0].passage])
+    assert weak_match(replace(view, selection=select(by_number, FilteringConfig()))) is None

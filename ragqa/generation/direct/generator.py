@@ -129,7 +129,7 @@ class DirectGenerator:
         is_refused = not any(one.is_enough for one in weighed.answerable)
         if is_refused and not self._config.quote_anyway:
             yield Selected(selection)
-            answer = self._refusal(question, weighed, evidence)
+            answer = self._refusal(question, weighed, evidence, ranking)
             answer = replace(answer, choices=choices or answer.choices)
             return Draft(answer, selection, (answer.text,))
         leads = self._leads(weighed)
@@ -200,16 +200,14 @@ class DirectGenerator:
         further = _further(parts, weighed, leads, n_further, evidence)
         return [weighed.sources[place] for place in (*leads, *sorted(further))]
 
-    def _refusal(self, question: Question, weighed: Weighed, evidence: Evidence) -> Answer:
+    def _refusal(self, question: Question, weighed: Weighed, evidence: Evidence, ranking: Ranking) -> Answer:
         nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
         ranks = [*nearest, *(rank for rank in range(len(evidence.passages)) if rank not in nearest)][:NEAREST]
         names = "; ".join(dict.fromkeys(short_names([evidence.passages[rank] for rank in ranks])))
         likeliest = max(weighed.answerable, key=lambda one: one.value)
-        missing, meant = likeliest.missing, _respelt(question.query, likeliest.missing, evidence)
-        words = f" No passage found has “{'”, “'.join(missing)}”." if missing else ""
-        words += f" Did you mean: {meant}" if meant else ""
-        text, note = f"{REFUSAL}{words} Nearest to it: {names}.", f"{_measured(likeliest)} {HOW_ON}"
-        choices = (meant,) if meant else ()
+        missing = f" No passage found has “{'”, “'.join(likeliest.missing)}”." if likeliest.missing else ""
+        text, note = f"{REFUSAL}{missing} Nearest to it: {names}.", f"{_measured(likeliest)} {HOW_ON}"
+        choices = _respelt(question.query, likeliest.missing, ranking)
         return Answer(text, (), self.name, self.model, raw=text, note=note, is_refusal=True, choices=choices)
 
 
@@ -294,15 +292,15 @@ def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
     )
 
 
-def _respelt(question: str, missing: Sequence[str], evidence: Evidence) -> str:
-    """The question with the missing words spelt as words of the passages are; "" if none is spelt almost like one."""
-    known = {word.lower for passage in evidence.passages for word in words_of(passage.text)} if missing else set()
+def _respelt(question: str, missing: Sequence[str], ranking: Ranking) -> tuple[str, ...]:
+    """The question with the missing words spelt as words of the passages are; () if none is spelt almost like one."""
+    known = {word.lower for hit in ranking.hits for word in words_of(hit.passage.text)} if missing else set()
     respelt = question
     for word in missing:
         near = get_close_matches(word, [one for one in known if one[0] == word[0]], 1, ALMOST)
         if near and len(word) >= FEWEST_LETTERS:
             respelt = re.sub(rf"\b{re.escape(word)}\b", near[0], respelt, flags=re.IGNORECASE)
-    return respelt if respelt != question else ""
+    return (respelt,) if respelt != question else ()
 
 
 def _measured(found: Answerability) -> str:

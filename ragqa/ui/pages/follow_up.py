@@ -54,7 +54,7 @@ def draw_next(view: View) -> None:
     """After a refusal, a button that quotes or asks anyway; then questions about the sections of the evidence."""
     writing, answer = view.config.generation, view.answer
     asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
-    further = [one for one in dict.fromkeys(asked) if one and one != view.question][:SUGGESTED]
+    further = [one for one in dict.fromkeys(asked) if "“(" not in one and one not in {"", view.question}][:SUGGESTED]
     with st.container(horizontal=True, vertical_alignment="center", key="next_questions"):
         if answer and answer.is_refusal and registry.takes(writing.generator, "quote_anyway"):
             if not writing.quote_anyway:
@@ -63,9 +63,9 @@ def draw_next(view: View) -> None:
         elif answer and answer.choices:
             return
         if further:
-            st.caption("Ask what one of these says:")
+            st.caption("Ask what one of these says:", width="content")
         for number, question in enumerate(further):
-            label = plain_markdown(cut(question.removeprefix("What does ").removesuffix(" say?"), 90))
+            label = plain_markdown(cut(question.removeprefix("What does ").removesuffix(" say?"), 120))
             st.button(label, key=f"section_{number}", help=question, on_click=_ask_next, args=(question,))
 
 

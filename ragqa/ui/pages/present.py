@@ -20,6 +20,8 @@ html { font-size: 21px !important; }
 .st-key-presenting { position: fixed; right: 1.5rem; top: 0.4rem; z-index: 97; width: auto; }
 @media (max-width: 640px) {
   html { font-size: 17px !important; }
+  [data-testid=stExpandSidebarButton]::after { content: none !important; }
+  .st-key-presenting [data-testid=stCaptionContainer] { display: none; }
   .stMainBlockContainer { padding: 3.6rem 1rem 2rem !important; }
   [data-testid=stLayoutWrapper]:has(> * > * > .st-key-follow_up) { bottom: 0 !important; }
 }
