@@ -9,6 +9,7 @@ import pytest
 from docx import Document
 from markdown_it import MarkdownIt
 
+import ragqa.records.findings as findings
 import ragqa.records.memo as memo_module
 import ragqa.records.words as words
 from ragqa.errors import ConfigError, RecordError
@@ -144,7 +145,7 @@ def test_a_checked_text_and_a_refusal(store):
 
 
 def test_an_answer_in_doubt_is_in_doubt_in_each_section(store, monkeypatch):
-    for module in (words, memo_module):
+    for module in (findings, words, memo_module):
         monkeypatch.setattr(module, "weak_match", lambda _: 0.3)
     memo = memo_of([asked(store, Question("Does it apply to small firms?"))])
     assert below(memo, "Result")[0].text == "Possibly answered"
