@@ -13,6 +13,7 @@ from ragqa.english.words import cut
 from ragqa.types import Passage
 
 LONGEST: Final = 48  # characters of a document's short name, without a bracket at its end
+LONGEST_TITLE: Final = 60  # characters of a title that is not shortened where passages are listed
 _LONG: Final = 28  # characters of a title from which its short title or its reference is enough
 _PART: Final = 30  # characters of a part of it
 _REFERENCE: Final = re.compile(r"[^\d,;:]{1,40}\d{1,4}/\d{1,4}(?:/[A-Z]{2,5})?(?=[\s,:])")
@@ -42,6 +43,11 @@ def document_name(title: str) -> str:
         first, *further = _PARTS.split(name)
         name = f"{cut(first, _PART)} … {cut(further[-1], _PART)}" if further else cut(name, LONGEST)
     return name + (bracket[0] if bracket else "")
+
+
+def title_words(title: str) -> str:
+    """The title of a document, or its short name if the title is long."""
+    return title if len(title) <= LONGEST_TITLE else document_name(title)
 
 
 def short_name(passage: Passage) -> str:

@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from ragqa.corpus.citing import title_words
 from ragqa.english.words import cut
 from ragqa.errors import CorpusError
 from ragqa.index import Index
 from ragqa.library.collection import collection_of
-from ragqa.records.words import title_words
 from ragqa.types import Passage, Span
 
 LEAF: Final = 40  # passages shown together; up to twice as many where no section begins after these

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ragqa.corpus.citing import document_name, short_names
+from ragqa.corpus.citing import short_names, title_words
 from ragqa.corpus.documents.places import cited_number, place_words
 from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
@@ -21,7 +21,6 @@ from ragqa.types.scores import CitationCheck, Cover, SentenceVerdict, Verdict
 
 QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
-LONGEST_TITLE: Final = 60  # characters of a title in the place of a passage
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 SEVERAL: Final = "The question can mean several things"
 DOUBTED: Final = "Possibly answered"  # the documents may not cover the question
@@ -47,11 +46,6 @@ def place(passage: Passage, *, whole: bool = False) -> str:
     number = "" if passage.section.endswith(passage.number) else cited_number(passage.number)
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
-
-
-def title_words(title: str) -> str:
-    """The title of a document, or its short name if the title is long."""
-    return title if len(title) <= LONGEST_TITLE else document_name(title)
 
 
 def as_of_words(day: str, selection: Selection) -> str:

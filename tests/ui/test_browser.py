@@ -230,6 +230,7 @@ def test_from_a_question_to_its_record_on_every_tab(answered, address):
     assert record.status == "scored"
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
     composite = record.scored.of(record.scoring.mode).repass.composite
+    page.locator(".rq-line > summary").click()  # an answer that only quotes has RePASs below the line
     assert only_text(page, ".rq-panes .rq-big") == f"{composite:.2f}".lstrip("0")
 
     answer = answer_text(page)
@@ -601,6 +602,7 @@ def test_on_a_phone_nothing_covers_or_hides_what_is_next(page, address):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{address}/check")
     page.get_by_text("From a file").wait_for()
+    page.wait_for_function("document.querySelector('.rq-panes')")
     page.evaluate("document.querySelector('.rq-panes').hidden = false")  # as after a check
     assert page.get_by_text("From a file").is_visible()
     page.get_by_test_id("stExpandSidebarButton").click()

@@ -13,7 +13,7 @@ from ragqa.records.record import RecordSummary
 from ragqa.records.view import Shown, View, advance
 from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
 from ragqa.settings.config import Config, FilteringConfig
-from ragqa.types import Question, Ranking, ScoredPassage
+from ragqa.types import Answer, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Selected
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import RePASs
@@ -22,7 +22,7 @@ from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.charts import growth_chart
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.html.render import RENDER, answer_html, notice_html, refusal_html, seconds_html
+from ragqa.ui.html.render import RENDER, answer_html, notice_html, seconds_html
 from ragqa.ui.html.scores import (
     gauges_html,
     growth_html,
@@ -341,7 +341,10 @@ def test_an_answer_keeps_the_lines_of_its_source_and_is_copied_with_short_names(
 
 def test_a_refusal_links_the_passages_that_it_names_and_nothing_else():
     ferries, bells = (passage(f"{n}:1", title=name, number=n) for n, name in (("1", "Ferries"), ("11", HOSTILE[:25])))
-    html = refusal_html(f"None. Nearest to it: Ferries 1; Ferries 12; {HOSTILE[:25]} 11.", [ferries, bells])
+    html = answer_html(
+        Answer(f"None. Nearest to it: Ferries 1; Ferries 12; {HOSTILE[:25]} 11.", (), "direct", "", is_refusal=True),
+        passages=[ferries, bells],
+    )
     assert [one for one in assert_harmless(html).pairs if one[0] == "href"] == [
         ("href", "read?passage=1%3A1"),
         ("href", "read?passage=11%3A1"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
-from ragqa.corpus.citing import short_names
+from ragqa.corpus.citing import short_names, title_words
 from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
@@ -278,7 +278,9 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
     if evidence.n_named or len(parts) > 1 or not parts[0].is_vague:
         return ()
     having = (one for one in evidence.passages if parts[0].content <= stems_of(one))
-    headings = dict.fromkeys((one.section.split(SEPARATOR)[-1][:LONGEST_HEADING], one.title) for one in having)
+    headings = dict.fromkeys(
+        (one.section.split(SEPARATOR)[-1][:LONGEST_HEADING], title_words(one.title)) for one in having
+    )
     asked = question.query.rstrip(" ?.!")
     named = ((f"“{inner or title}”", f" of {title}" if inner and title else "") for inner, title in headings)
     narrower = [f"{asked}, under {inner}{outer}?" for inner, outer in named if inner != "“”"][:MOST_CHOICES]

@@ -15,16 +15,7 @@ from ragqa.types import Passage
 from ragqa.types.scores import Verdict
 from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.findings import duty_cards, findings_html
-from ragqa.ui.html.render import (
-    RENDER,
-    answer_html,
-    badge_html,
-    in_corpus,
-    mark_of,
-    notice_html,
-    question_html,
-    refusal_html,
-)
+from ragqa.ui.html.render import RENDER, answer_html, badge_html, in_corpus, mark_of, notice_html, question_html
 from ragqa.ui.html.scores import trust_html
 from ragqa.ui.html.template import text_html
 from ragqa.ui.html.trace import best_html
@@ -72,18 +63,16 @@ def panes_of(
 def _answer(view: View, found: Shown, notes: Mapping[int, str]) -> str:
     if view.selection is None:
         return ""
-    passages = view.selection.passages
+    passages, candidates = view.selection.passages, (*view.selection.kept, *view.selection.dropped)
     if view.answer is not None and view.asked.given:
         return findings_html(view, found, notes)
-    if view.answer is not None and view.answer.is_refusal and not view.answer.sentences:
-        return refusal_html(view.answer.text, [one.passage for one in (*view.selection.kept, *view.selection.dropped)])
     if view.answer is not None:
         checks = found.explanation.citations if found.explanation and not view.answer.is_refusal else ()
         final = None if view.scored else view.final_sentences
         return answer_html(
             view.answer,
             found.sentences,
-            passages=passages,
+            passages=passages if view.answer.sentences else [one.passage for one in candidates],
             final=final,
             checks=checks,
             verdicts=found.verdicts,
@@ -194,6 +183,6 @@ def _status(view: View, found: Shown) -> str:
     if view.error:
         return view.error
     if found.evaluation and view.answer and view.answer.sentences:
-        counted = quantity(len(found.sentences), "sentence")
-        return f"Finished: {counted}, RePASs {found.evaluation.repass.composite:.2f}."
+        composite = f"RePASs {found.evaluation.repass.composite:.2f}"
+        return f"Finished: {quantity(len(found.sentences), 'sentence')}, {composite}."
     return "Finished."

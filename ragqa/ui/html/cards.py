@@ -9,8 +9,9 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Final
 
+from ragqa.corpus.citing import title_words
 from ragqa.records.view import Shown
-from ragqa.records.words import cited_by, place, title_words
+from ragqa.records.words import cited_by, place
 from ragqa.scoring.repass.explanation import Explanation, RunnerUp
 from ragqa.types import Passage, Span
 from ragqa.types.scores import (

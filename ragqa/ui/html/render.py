@@ -11,6 +11,8 @@ from html import escape
 from typing import Final
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from ragqa.corpus.citing import short_name, short_names
 from ragqa.records.comparison import Said
 from ragqa.records.recorder import FIRST_WORDS
@@ -106,7 +108,7 @@ def answer_html(
     Sentence ``i`` opens the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
     sentences whose verdict is final (None: all scored ones). With ``checks`` a citation that does not hold is struck
     out and an added one is underlined; if ``flagged``, a few words after the sentence say so. Without ``verdicts`` the
-    raw ones of ``scores`` are shown.
+    raw ones of ``scores`` are shown. The names of passages in the text of a refusal are links.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
     check_of, names, rows = {check.index: check for check in checks}, short_names(passages), []
@@ -122,19 +124,17 @@ def answer_html(
         one, is_final = judged.get(index), final is None or index in final
         reason = with_names(one.reason, passages) if one else ""
         rows.append((index, between, text, verdict, words, kind, one, reason, is_final, cited, check, flag))
-    return RENDER.answer(rows, answer.text[position:].strip())
+    rest = answer.text[position:].strip()
+    return RENDER.answer(rows, _linked(rest, passages if answer.is_refusal else ()))
 
 
-def refusal_html(text: str, passages: Sequence[Passage]) -> str:
-    """The text of a refusal, in which the names of these passages are links."""
+def _linked(text: str, passages: Sequence[Passage]) -> Markup:
+    """The text, in which the short names of these passages are links."""
     named = {text_html(short_name(one)): one for one in passages}
-    names = "|".join(re.escape(name) for name in sorted(named, key=len, reverse=True))
-
-    def link(match: re.Match[str]) -> str:
-        return f'<a href="{_address(named[match[0]])}" target="_blank">{match[0]}</a>'
-
-    linked = re.sub(rf"(?:{names})(?=[;.]|$)", link, text_html(text)) if named else text_html(text)
-    return f'<div class="rq-answer"><p>{linked}</p></div>'
+    names = "|".join(re.escape(name) for name in sorted(named, key=len, reverse=True)) or r"\b\B"
+    link = '<a href="{}" target="_blank">{}</a>'
+    found = re.sub(rf"(?:{names})(?=[;.]|$)", lambda it: link.format(_address(named[it[0]]), it[0]), text_html(text))
+    return Markup(found)  # noqa: S704 - escaped by `text_html`
 
 
 def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> tuple[str, str]:

@@ -16,10 +16,10 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from ragqa.corpus.citing import short_name, short_names
+from ragqa.corpus.citing import short_name, title_words
 from ragqa.corpus.documents.places import cited_number
 from ragqa.english.words import cut, quantity
-from ragqa.records.words import place, title_words, with_names
+from ragqa.records.words import place, with_names
 
 _FOLDER: Final = Path(__file__).with_name("templates")
 _AS_PYTHON_WRITES: Final = (("&#34;", "&quot;"), ("&#39;", "&#x27;"))  # as `html.escape` does
@@ -40,13 +40,7 @@ def _source(name: str) -> str:
 
 
 ENVIRONMENT: Final = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_source))
-ENVIRONMENT.globals |= {
-    "quantity": quantity,
-    "short_name": short_name,
-    "short_names": short_names,
-    "place": place,
-    "with_names": with_names,
-}
+ENVIRONMENT.globals |= {"quantity": quantity, "short_name": short_name, "place": place, "with_names": with_names}
 ENVIRONMENT.filters |= {
     "text": lambda value: Markup(text_html(str(value))),  # noqa: S704 - escaped by `text_html`
     "number": number_html,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 
 import streamlit as st
@@ -10,9 +9,9 @@ import streamlit as st
 from ragqa.corpus.demo import DEMOS
 from ragqa.english.words import quantity
 from ragqa.errors import ConfigError, RagqaError
-from ragqa.generation.given import GivenText
 from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
+from ragqa.records.thread import asked_before
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
@@ -32,7 +31,6 @@ from ragqa.ui.state.links import apply_link, link_of_view, not_offered
 from ragqa.ui.state.run import Run
 
 FIRST_EXAMPLES = 3
-PRESENTED = 20  # earlier questions of a corpus without examples that a presentation offers
 OPENED = "opened_corpus"  # the corpus that another page opened this one with
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
 _RUN = {False: "run", True: "checked"}  # the session key of the page's run, by whether it checks a text
@@ -68,7 +66,7 @@ def _page(*, checking: bool) -> None:
     with choices:
         index = _corpus_choice(names, defaults)
         preset = st.container(width=230)
-    third = st.container(width=110 if checking else 330, key="from_file_choice" if checking else "question_examples")
+        third = st.container(width=110 if checking else 330, key="file_choice" if checking else "question_examples")
     run: Run | None = st.session_state.get(_RUN[checking])
     view = run.view if run else None
     rankings = resources.rankings_of(index, paths)
@@ -84,7 +82,7 @@ def _page(*, checking: bool) -> None:
             _writer_choice(config, defaults)
             present_button()
         if presenting():
-            draw_presentation(questions or _asked_before(index, paths), _ask_example)
+            draw_presentation(questions or asked_before(index, resources.record_store(paths.records)), _ask_example)
     with st.container():  # always drawn, so that a message does not move anything below
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
@@ -264,14 +262,6 @@ def _examples(index: str) -> list[str]:
             args=(f"examples_{index}",),
         )
     return questions
-
-
-def _asked_before(index: str, paths: Paths) -> list[str]:
-    """The questions that this person last asked of a corpus without examples, each once, oldest first."""
-    with suppress(RagqaError):
-        found = resources.record_store(paths.records).list(PRESENTED, index=index)
-        return [*dict.fromkeys(one.question for one in found[::-1] if one.generator != GivenText.name)]
-    return []
 
 
 def _writer_choice(config: Config, defaults: Config) -> None:

@@ -11,7 +11,6 @@ from ragqa.library.document import section_question
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
-from ragqa.records.words import title_words
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
@@ -41,13 +40,9 @@ def draw_choices(view: View) -> None:
     if not choices:
         return
     st.caption("Which one do you mean?" if len(choices) > 1 else "Did you mean:")
-    titles = {one.passage.title for one in (*view.selection.kept, *view.selection.dropped)} if view.selection else set()
     with st.container(key="meanings"):
         for number, question in enumerate(choices):
-            label = question
-            for title in titles - {""}:
-                label = label.replace(title, title_words(title))
-            st.button(plain_markdown(label), key=f"next_{number}", on_click=_ask_next, args=(question,))
+            st.button(plain_markdown(question), key=f"next_{number}", on_click=_ask_next, args=(question,))
 
 
 def draw_next(view: View) -> None:
@@ -94,7 +89,9 @@ def _box(view: View, config: Config, records: RecordStore) -> None:
         key = f"rewriting_{view.record_id}_{asked}"
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input("Understood as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
-            if st.button("Ask it", key="ask_follow_up", type="primary", on_click=_ask, args=(key, found)):
+            if st.button(
+                "Ask it", key="ask_follow_up", type="primary", on_click=lambda: _ask_next(st.session_state[key], found)
+            ):
                 st.rerun()
         if found.note:
             st.html(notice_html(found.note))
@@ -109,10 +106,6 @@ def take_up() -> None:
     """Asks the follow-up that was entered and stands alone; called before the question's field is drawn."""
     if found := st.session_state.pop(AT_ONCE, None):
         _ask_next(found.rewritten, found)
-
-
-def _ask(key: str, found: FollowUp) -> None:
-    _ask_next(st.session_state[key], found)
 
 
 def _quote_now(question: str) -> None:

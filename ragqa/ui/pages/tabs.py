@@ -12,6 +12,7 @@ import streamlit as st
 from ragqa.english.words import quantity
 from ragqa.index import Index
 from ragqa.records.differences import writer_model
+from ragqa.records.limits import limits
 from ragqa.records.memo import memo_of
 from ragqa.records.memo_files import memo_bytes
 from ragqa.records.recorder import without_credentials, words_per_second
@@ -44,7 +45,6 @@ from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.pages.notes import draw_note
 from ragqa.ui.state import resources
 from ragqa.ui.state.desk import case_desk
-from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
 SHOWN_CANDIDATES = 30
