@@ -25,6 +25,7 @@ from ragqa.ui.pages.sweep import sweep_page
 from ragqa.ui.serving import lifespan, middleware, routes
 from ragqa.ui.state.resources import ICON, style
 
+Visibility = Literal["visible", "hidden"]
 READ, SEARCH = ":material/menu_book:", ":material/search:"
 
 
@@ -37,10 +38,11 @@ def draw() -> None:
     may = access.gate().may
     asks = may(Act.QUESTION)
     reads = asks and not may(Act.UPLOAD)  # else documents are opened from the library
-    shown: Literal["visible", "hidden"] = "visible" if reads else "hidden"
-    here, other = ("hidden", "visible") if (st.context.url or "").endswith("/ask") else ("visible", "hidden")
+    shown: Visibility = "visible" if reads else "hidden"
+    other: Visibility = "visible" if (st.context.url or "").endswith("/ask") else "hidden"
+    own: Visibility = "hidden" if other == "visible" else "visible"
     first = [  # of the two addresses of Ask the one that is open is in the navigation, so that it is marked there
-        (Act.QUESTION, st.Page(ask_page, title="Ask", icon=SEARCH, default=True, visibility=here)),
+        (Act.QUESTION, st.Page(ask_page, title="Ask", icon=SEARCH, default=True, visibility=own)),
         (Act.QUESTION, st.Page(ask_page, title="Ask", icon=SEARCH, url_path="ask", visibility=other)),
         (Act.CHECK, st.Page(check_page, title="Check", icon=":material/fact_check:", url_path="check")),
         (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
