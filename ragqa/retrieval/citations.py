@@ -16,8 +16,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.corpus.citing import short_name
-from ragqa.corpus.documents.places import cited_number
 from ragqa.retrieval.ranking import CorpusRanker, Rankable, best_positions, index_files
 from ragqa.settings.config import FusionConfig
 from ragqa.types import Passage, Ranking, ScoredPassage, min_max_norm
@@ -166,5 +164,5 @@ def _seeds(rankings: Sequence[Ranking]) -> list[_Seed]:
 
 def _name(passage: Passage, beside: Passage) -> str:
     """The passage's number, preceded by its document unless both passages are of one document."""
-    is_near = passage.document_id == beside.document_id
-    return (is_near and cited_number(passage.number)) or short_name(passage)
+    number = passage.number or passage.passage_id
+    return number if passage.document_id == beside.document_id else f"{passage.title or passage.document_id} {number}"

@@ -127,3 +127,11 @@ def test_a_weak_best_match_is_told(cosine, expected):
     assert weak_match(replace(view, encoder="voyage:voyage-law-2")) is None  # whose scale nobody measured
     by_number = led_by(dense, [dense.hits[0].passage])
     assert weak_match(replace(view, selection=select(by_number, FilteringConfig()))) is None
+
+
+def test_a_passage_that_cites_another_names_it_as_it_is_cited():
+    of = ScoredPassage(
+        passage("1:1", title="Rules", number="1"), 9.0, note="cited by CHAPTER V.Section I.Article 28.8. (rank 1)"
+    )
+    html = passage_table_html(select(fuse((Ranking.of("bm25", [of]),), FusionConfig()), FilteringConfig()), 5)
+    assert "cited by Article 28(8) (rank 1)" in Tags(html).text

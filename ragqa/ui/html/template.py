@@ -48,6 +48,7 @@ ENVIRONMENT.filters |= {
     "cut": cut,
     "cited": cited_number,
     "titled": title_words,
+    "noted": lambda note: re.sub(r"(?<=^cite)(d by |s )(.+)(?= \(rank)", lambda it: it[1] + cited_number(it[2]), note),
     "spaced": lambda value: " ".join(value.split()),
 }
 
