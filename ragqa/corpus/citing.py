@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from ragqa.corpus.documents.places import cited_number
@@ -23,6 +24,7 @@ _PARTS: Final = re.compile(r" [–—-] ")
 _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Code|Policy|Module)$")
 
 
+@lru_cache(maxsize=4_096)
 def document_name(title: str) -> str:
     """The short name of a document by its title.
 

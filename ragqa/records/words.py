@@ -62,11 +62,11 @@ def as_of_words(day: str, selection: Selection) -> str:
 
 def with_names(text: str, passages: Sequence[Passage]) -> str:
     """The text with passage numbers in brackets replaced by the short names of the passages."""
-    names = short_names(passages)
+    names = short_names(passages) if "[" in text else []
 
     def name(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f"{names[number - 1]}; " if 0 < number <= len(passages) else match[0]
+        return f"{names[number - 1]}; " if 0 < number <= len(names) else match[0]
 
     return re.sub(r"; (?=[.,:)]|$| )", "", re.sub(r"\[(\d{1,3})\]", name, text))
 
