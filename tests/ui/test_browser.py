@@ -603,8 +603,8 @@ def test_on_a_phone_nothing_covers_or_hides_what_is_next(page, address):
     page.goto(f"{address}/check")
     page.get_by_text("From a file").wait_for()
     page.wait_for_function("document.querySelector('.rq-panes')")
-    page.evaluate("document.querySelector('.rq-panes').hidden = false")  # as after a check
-    assert page.get_by_text("From a file").is_visible()
+    shown = "one => { document.querySelector('.rq-panes').hidden = false; return one.offsetHeight; }"
+    assert page.get_by_text("From a file").evaluate(shown) > 0
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_text("Settings", exact=True).last.wait_for()
     page.wait_for_timeout(500)
