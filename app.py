@@ -25,7 +25,8 @@ from ragqa.ui.pages.sweep import sweep_page
 from ragqa.ui.serving import lifespan, middleware, routes
 from ragqa.ui.state.resources import ICON, style
 
-READ = ":material/menu_book:"
+Visibility = Literal["visible", "hidden"]
+READ, SEARCH = ":material/menu_book:", ":material/search:"
 
 
 def draw() -> None:
@@ -37,10 +38,12 @@ def draw() -> None:
     may = access.gate().may
     asks = may(Act.QUESTION)
     reads = asks and not may(Act.UPLOAD)  # else documents are opened from the library
-    shown: Literal["visible", "hidden"] = "visible" if reads else "hidden"
-    first = [
-        (Act.QUESTION, st.Page(ask_page, title="Ask", icon=":material/search:", default=True)),
-        (Act.QUESTION, st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden")),
+    shown: Visibility = "visible" if reads else "hidden"
+    other: Visibility = "visible" if (st.context.url or "").endswith("/ask") else "hidden"
+    own: Visibility = "hidden" if other == "visible" else "visible"
+    first = [  # of the two addresses of Ask the one that is open is in the navigation, so that it is marked there
+        (Act.QUESTION, st.Page(ask_page, title="Ask", icon=SEARCH, default=True, visibility=own)),
+        (Act.QUESTION, st.Page(ask_page, title="Ask", icon=SEARCH, url_path="ask", visibility=other)),
         (Act.CHECK, st.Page(check_page, title="Check", icon=":material/fact_check:", url_path="check")),
         (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
         (Act.READ, st.Page(reader_page, title="Read", icon=READ, url_path="read", visibility=shown)),
@@ -67,17 +70,21 @@ def draw() -> None:
     st.session_state["came_from"], st.session_state["page"] = st.session_state.get("page"), page.url_path
     try:
         page.run()
-        _bar(sections[""])
+        _bar(sections[""], sections["Lab"])
     except AccessError as error:
         st.html(notice_html(str(error), "bad"))
 
 
-def _bar(pages: list[StreamlitPage]) -> None:
+def _bar(pages: list[StreamlitPage], lab: list[StreamlitPage]) -> None:
     """The navigation at the bottom of a phone, where the one at the top is collapsed."""
     with st.container(key="phone", horizontal=True, gap="small"):
         for page in pages:
             if page.visibility == "visible":
                 st.page_link(page)
+        if lab:
+            with st.popover("Lab", type="tertiary"):
+                for page in lab:
+                    st.page_link(page)
 
 
 if __name__ == "__main__":

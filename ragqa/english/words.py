@@ -166,6 +166,11 @@ def stem(word: str) -> str:
     return found
 
 
+def cut(text: str, most: int) -> str:
+    """The text, cut after a word to at most ``most`` characters and an ellipsis."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
+
+
 def quantity(count: int, noun: str, nouns: str = "") -> str:
     """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from ragqa.english.words import quantity
+from ragqa.english.words import cut, quantity
 from ragqa.errors import RagqaError, RecordError
 from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL, Journal, digest
@@ -21,7 +21,6 @@ from ragqa.library.register import Obligation
 from ragqa.library.register_store import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
-from ragqa.records.words import cut
 from ragqa.settings.paths import Paths
 
 DOCUMENT, ROW, GAPS, RECORD = "document", "row", "gaps", "record"

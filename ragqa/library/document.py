@@ -13,12 +13,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from ragqa.corpus.citing import title_words
+from ragqa.english.words import cut
 from ragqa.errors import CorpusError
 from ragqa.index import Index
 from ragqa.library.collection import collection_of
 from ragqa.types import Passage, Span
 
 LEAF: Final = 40  # passages shown together; up to twice as many where no section begins after these
+LONGEST_HEADING: Final = 160  # characters
 FOUND: Final = 200  # passages that a search lists at most
 _SEPARATOR: Final = " › "
 
@@ -89,7 +92,7 @@ def document_at(index: Index, position: int) -> DocumentView:
         same = 0
         while same < min(len(path), len(before)) and path[same] == before[same]:
             same += 1
-        outline += [Entry(depth, path[depth][:160], place) for depth in range(same, len(path))]
+        outline += [Entry(depth, path[depth][:LONGEST_HEADING], place) for depth in range(same, len(path))]
         begins = path != before
         if place - leaves[-1] >= (LEAF if begins else 2 * LEAF):
             leaves.append(place)
@@ -138,12 +141,16 @@ def search_corpus(index: Index, words: str, most: int = 50) -> tuple[TextMatch, 
 
 
 def section_question(passage: Passage) -> str:
-    """A question about a passage's section: by its innermost heading with two words or more, else by its number."""
+    """A question about a passage's section: by its innermost heading with two words or more, else by its number.
+
+    Text that leads to a list or goes on with a sentence is no heading.
+    """
     named = [part.strip() for part in passage.section.split(_SEPARATOR) if part.strip()]
-    told = next((part for part in reversed(named) if len(re.findall(r"[^\W\d]{3,}", part)) > 1), "")
+    headings = (part for part in reversed(named) if not part.endswith(":") and not part[0].islower())
+    told = next((part for part in headings if len(re.findall(r"[^\W\d]{3,}", part)) > 1), "")
     told = told or next(reversed(named), "") or passage.number
-    where = f" ({passage.title[:160]})" if passage.title and passage.title != told else ""
-    return f"What does “{told[:160]}”{where} say?" if told else ""
+    where = f" ({title_words(passage.title)})" if passage.title and passage.title != told else ""
+    return f"What does “{cut(told, LONGEST_HEADING)}”{where} say?" if told else ""
 
 
 def marks_of(text: str, words: str) -> tuple[Span, ...]:

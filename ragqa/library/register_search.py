@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Final
 
+from ragqa.corpus.citing import short_name
 from ragqa.english.phrases import POINTING_BACK, PRONOUNS
 from ragqa.errors import ConfigError
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_store import Register
-from ragqa.records.words import short_name
 from ragqa.types import Passage
 
 _NOBODY: Final = PRONOUNS | POINTING_BACK

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ragqa.corpus.citing import cited_number
 from ragqa.corpus.documents.passages import MAX_LEAD_WORDS, SEPARATOR, is_lead_in
-from ragqa.corpus.documents.places import cited_number
 from ragqa.english.clauses import main_modal, opens_clause
 from ragqa.english.phrases import ParsedSentence
 from ragqa.english.sentences import Item, Listing, reads_as_heading, split_sentences, taken_apart

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.english.words import cut
 from ragqa.records.cases import CaseEvent, CaseItem, CaseView, Seen
 from ragqa.records.sign_off import changed_since
-from ragqa.records.words import cut
 
 _EXCERPT: Final = 160  # characters of a search result
 HIDDEN: Final = "gone, or not yours to see"

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, TypeAlias
 
+from ragqa.corpus.citing import short_name
+from ragqa.english.words import cut
 from ragqa.records.findings import Finding, findings_of
 from ragqa.records.record import AnswerRecord
 from ragqa.records.sign_off import SignOff
@@ -18,11 +20,10 @@ from ragqa.records.view import Shown, View, from_record, shown, weak_match
 from ragqa.records.words import (
     cited_by,
     counted_mark,
-    cut,
     headline,
     mark_word,
+    note_of,
     place,
-    short_name,
     trust_facts,
     with_names,
 )
@@ -187,7 +188,7 @@ def _answer(record: AnswerRecord, number: str) -> Iterable[Block]:
     words, _ = headline(view, found)
     yield Paragraph(words or record.status.capitalize(), is_strong=True)
     yield Paragraph(trust_line(view, found))
-    for said in filter(None, (record.answer.note, record.error)):
+    for said in filter(None, (note_of(record.answer), record.error)):
         yield Paragraph(said)
     sentences = [one for one in findings if one.kind == "sentence"]
     yield MemoSection("The text, sentence by sentence" if is_check else "The answer, sentence by sentence")
@@ -198,13 +199,13 @@ def _answer(record: AnswerRecord, number: str) -> Iterable[Block]:
         yield Paragraph(record.answer.text or "There is no text.")
     yield MemoSection("What was not found")
     missing = record.answer.not_found or ((view.question,) if record.answer.state == "not found" else ())
-    yield (
-        Points(missing)
-        if missing
-        else Paragraph(
-            "Every sentence was searched for." if is_check else "No part of the question is without an answer."
-        )
-    )
+    if missing:
+        yield Points(missing)
+    elif is_check:
+        yield Paragraph("Every sentence was searched for.")
+    else:
+        doubt = "Possibly the whole question: the corpus may not cover its subject."
+        yield Paragraph("No part of the question is without an answer." if weak_match(view) is None else doubt)
     yield from _rules(view, found, sentences)
     yield from _duties(view, found, [one for one in findings if one.kind == "duty"])
 
@@ -242,22 +243,26 @@ def _rules(view: View, found: Shown, sentences: Sequence[Finding]) -> Iterable[B
     if not named:
         yield Paragraph("No rule is cited.")
     for passage in {one.passage_id: one for one in named}.values():
-        yield Quotation(passage.text, f"{short_name(passage)}: {place(passage)} (document {passage.document_id})")
+        yield Quotation(
+            passage.text, f"{short_name(passage)}: {place(passage, whole=True)} (document {passage.document_id})"
+        )
 
 
 def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Block]:
-    yield MemoSection("Duties left out")
+    yield MemoSection("Obligations left out")
     if duties:
         passages = view.selection.passages if view.selection else ()
         rows = (
             (one.text, str(one.verdict), short_name(one.rule) if one.rule else "", with_names(one.reason, passages))
             for one in duties
         )
-        yield Grid(("Duty", "Verdict", "Rule", "Reason"), tuple(rows), (43, 14, 18, 25))
+        yield Grid(("Obligation", "Verdict", "Rule", "Reason"), tuple(rows), (43, 14, 18, 25))
     elif not view.scored or weak_match(view) is not None:
         yield Paragraph("Not checked: the corpus may not cover this subject." if view.scored else "Not scored.")
     else:
-        yield Paragraph("None of the duties in the kept passages." if found.obligations else "The passages hold none.")
+        yield Paragraph(
+            "None of the obligations in the kept passages." if found.obligations else "The passages hold none."
+        )
 
 
 def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:

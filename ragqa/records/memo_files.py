@@ -16,11 +16,11 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.english.words import cut
 from ragqa.errors import ConfigError, RecordError
 from ragqa.infra.cleaning import without_controls, writable
 from ragqa.infra.files import replacing
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, Quotation
-from ragqa.records.words import cut
 
 _ALIVE: Final = re.compile(r"[\\`*_\[\]<>|~&$@]|:(?=//)|(?<=[wW]{3})\.")  # the last two prevent links
 _AT_BEGIN: Final = re.compile(r"\A(\d*)([#+=.)-])")

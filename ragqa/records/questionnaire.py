@@ -12,6 +12,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from ragqa.corpus.citing import short_name
 from ragqa.corpus.documents.sheets import decoded
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.infra.cleaning import cell, writable
@@ -19,7 +20,7 @@ from ragqa.infra.files import replacing
 from ragqa.infra.sheets import Value, open_book, put
 from ragqa.records.memo import rules_of, trust_marks
 from ragqa.records.view import View, shown
-from ragqa.records.words import headline, short_name
+from ragqa.records.words import headline
 
 HEADS: Final = tuple(
     f"ragqa {name}" for name in ("result", "answer", "rules", "verdicts", "confidence", "RePASs", "record")

@@ -18,7 +18,7 @@ from ragqa.records.record import AnswerRecord
 from ragqa.records.trace_words import trace_words
 from ragqa.scoring.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, IndexingConfig, RerankingConfig
-from ragqa.types import Answer, Question, Ranking, Selection
+from ragqa.types import BY_NUMBER, Answer, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar, Token, TraceEvent, Working
 from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.types.events.scoring import ObligationScored, Relevance, RelevanceMeasured, Scored, SentenceScored
@@ -251,8 +251,11 @@ def _was_read_by(view: View, reranking: RerankingConfig) -> bool:
 def weak_match(view: View) -> float | None:
     """The best cosine of the dense ranking if it is too low for a question that the corpus answers, else None.
 
-    It is None with another encoder than the bundled one, because nobody measured where its cosines lie.
+    It is None for a rule that is asked for by its number, and with another encoder than the bundled one, because
+    nobody measured where its cosines lie.
     """
+    if view.selection and any(one.hit.note == BY_NUMBER for one in (*view.selection.kept, *view.selection.dropped)):
+        return None
     is_known = view.encoder == IndexingConfig().encoder
     best = [one.hits[0].score for one in view.rankings if one.retriever == "dense" and one.hits]
     return best[0] if is_known and best and best[0] < WEAK_COSINE else None

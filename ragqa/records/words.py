@@ -6,31 +6,25 @@ The page and memos both take their words from here, so that they describe an ans
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from ragqa.corpus.documents.places import cited_number, place_words
-from ragqa.corpus.documents.titles import short_title
+from ragqa.corpus.citing import cited_number, document_name, short_names, title_words
+from ragqa.corpus.documents.places import place_words
 from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
+from ragqa.records.findings import findings_of
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
-from ragqa.types import AnswerSentence, Drop, Passage, Selection
-from ragqa.types.scores import CitationCheck, SentenceVerdict, Verdict
+from ragqa.types import Answer, AnswerSentence, Drop, Passage, Selection
+from ragqa.types.scores import CitationCheck, Cover, SentenceVerdict, Verdict
 
 QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
-LONGEST_SHORT_NAME: Final = 28  # characters, without the number
-LONGEST_NAME: Final = 60  # characters of a document in a note
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
+SEVERAL: Final = "The question can mean several things"
+DOUBTED: Final = "Possibly answered"  # the documents may not cover the question
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
-_FURTHER: Final = re.compile(r", | and | \((?=[^()]*\)$)|: ")
-_KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
-
-
-def cut(text: str, most: int) -> str:
-    """The text, cut after a word to at most ``most`` characters and an ellipsis."""
-    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
 
 
 def size_words(size: int) -> str:
@@ -40,24 +34,15 @@ def size_words(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{round(size / 1000):,} kB"
 
 
-def short_name(passage: Passage) -> str:
-    """The name of a passage in citations: the first words of its title, without a word like "Rules", and its number.
+def place(passage: Passage, *, whole: bool = False) -> str:
+    """Where a passage stands: title, section path, number, page, days in force; the title occurs only once.
 
-    A long title that ends with its short title in brackets gives that short title.
+    Without ``whole`` a long title is cut to the short name of its document.
     """
-    title = (passage.title or passage.document_id).removeprefix("The ")
-    if len(title) > LONGEST_SHORT_NAME:
-        title = short_title(title) or title
-    title = _FURTHER.split(title, maxsplit=1)[0]
-    name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
-    return " ".join(filter(None, (name, cited_number(passage.number))))
-
-
-def place(passage: Passage) -> str:
-    """Where a passage stands: title, section path, number, page, days in force; the title occurs only once."""
     title, section = passage.title or passage.document_id, passage.section
     if f"{section} › ".startswith(f"{title} › "):
         section = section.removeprefix(title).removeprefix(" › ")
+    title = title if whole else title_words(title)
     number = "" if passage.section.endswith(passage.number) else cited_number(passage.number)
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
@@ -68,7 +53,7 @@ def as_of_words(day: str, selection: Selection) -> str:
     gone = [one.passage for one in selection.dropped if one.drop is Drop.NOT_IN_FORCE]
     if not gone:
         return f"As of {day}: of the passages found, none was left out for its dates."
-    named = "; ".join(f"{short_name(one)} ({one.days})" for one in gone[:3])
+    named = "; ".join(f"{name} ({one.days})" for name, one in zip(short_names(gone[:3]), gone, strict=False))
     more = f"; and {len(gone) - 3} more" if len(gone) > 3 else ""
     return f"As of {day}. Left out, not in force then: {named}{more}."
 
@@ -79,18 +64,34 @@ def within_words(documents: Collection[str], selection: Selection) -> str:
         return ""
     found = (one.passage for one in (*selection.kept, *selection.dropped))
     titles = {one.title or one.document_id for one in found if one.document_id in documents} or documents
-    names = sorted(cut(short_title(title) or title, LONGEST_NAME) for title in titles)
+    names = sorted(map(document_name, titles))
     return f"Searched only in what the question names: {'; '.join(names)}."
 
 
 def with_names(text: str, passages: Sequence[Passage]) -> str:
     """The text with passage numbers in brackets replaced by the short names of the passages."""
+    names = short_names(passages) if "[" in text else []
 
     def name(match: re.Match[str]) -> str:
         number = int(match[1])
-        return f"{short_name(passages[number - 1])}; " if 0 < number <= len(passages) else match[0]
+        return f"{names[number - 1]}; " if 0 < number <= len(names) else match[0]
 
     return re.sub(r"; (?=[.,:)]|$| )", "", re.sub(r"\[(\d{1,3})\]", name, text))
+
+
+def in_lines(text: str, passages: Iterable[Passage]) -> str:
+    """The text with the line breaks that it has in the first of these passages that holds it; of the same length."""
+    for passage in passages:
+        lined = re.sub(r"\s+", lambda space: "\n" if "\n" in space[0] else " ", passage.text)
+        at = lined.replace("\n", " ").find(text)
+        if at >= 0:
+            return lined[at : at + len(text)]
+    return text
+
+
+def note_of(answer: Answer) -> str:
+    """The note of an answer without the parts that are not found, which the headline or a list names."""
+    return answer.note.replace(f"Not found: {'; '.join(answer.not_found)}.", "").strip()
 
 
 def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int, ...]:
@@ -111,7 +112,7 @@ def counted_mark(mark: str, count: int) -> str:
 
 
 def headline(view: View, found: Shown) -> tuple[str, str]:
-    """(words, state) of an answer; the state is ``"answered"``, ``"partly"`` or ``"not found"``.
+    """(words, state) of an answer; the state is ``"answered"``, ``"partly"`` (also if in doubt) or ``"not found"``.
 
     For a checked text the words say how many sentences are contradicted or not supported. Both are empty while the
     result is not known.
@@ -119,7 +120,9 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
     if view.answer is None or not (view.answer.text or view.answer.is_refusal):
         return "", ""
     if not view.asked.given:
-        return _HEADLINES[view.answer.state], view.answer.state
+        state = view.answer.state
+        doubt = SEVERAL if view.answer.choices else DOUBTED if weak_match(view) is not None else ""
+        return (doubt, "partly") if doubt and state == "answered" else (_HEADLINES[state], state)
     verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
     if not view.scored or not verdicts:
         return "", ""
@@ -133,7 +136,7 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
 
 
 def trust_facts(view: View, found: Shown) -> tuple[str, ...]:
-    """Facts beside the counts of marks: raw verdicts, how many passages are used, duties left out."""
+    """Facts beside the counts of marks: raw verdicts, how many passages are used, obligations covered or missed."""
     if view.answer is None or view.selection is None:
         return ()
     checks = found.explanation.citations if found.explanation else ()
@@ -143,6 +146,15 @@ def trust_facts(view: View, found: Shown) -> tuple[str, ...]:
     if found.sentences and not found.verdicts:
         facts.insert(0, "raw verdicts")
     if found.obligations and not view.answer.is_refusal and weak_match(view) is None:
-        n_left = len(found.uncovered)
-        facts.append(f"{quantity(n_left, 'duty', 'duties')} left out" if n_left else "no duty left out")
+        missed = [one for one in findings_of(view, found) if one.kind != "sentence" and one.is_near]
+        words = f"misses {quantity(len(missed), 'obligation')}" if view.asked.given else ""
+        facts.append(words or f"covers {coverage_words(view, found)}")
     return tuple(facts)
+
+
+def coverage_words(view: View, found: Shown) -> str:
+    """The number of obligations that the answer covers, and of all that are listed."""
+    total = len(found.obligations) if view.scored else max(view.n_obligations, len(found.obligations))
+    in_part = sum(one.cover is Cover.IN_PART for one in found.obligation_verdicts)
+    partly = f" ({in_part} more in part)" if in_part else ""
+    return f"{len(found.obligations) - len(found.uncovered)} of {quantity(total, 'obligation')}{partly}"

@@ -74,6 +74,16 @@ def test_a_section_is_asked_about_by_its_heading():
     assert section_question(passage("a:3", "Text.", title="")) == ""
 
 
+def test_a_long_title_and_text_that_is_no_heading_are_not_asked_about():
+    title = "DIRECTIVE 2026/7/EU OF THE COUNCIL of 3 May 2026 on harbours in which boats lie at night"
+    section = "Article 7 Boats at night › No boat may carry:"
+    assert section_question(passage("a:1", title=title, section=section)) == (
+        "What does “Article 7 Boats at night” (Directive 2026/7/EU) say?"
+    )
+    told = section_question(passage("a:2", title="", section="Harbours " * 40))
+    assert told.endswith("Harbours…” say?")
+
+
 def test_places_are_told_and_others_are_none():
     assert [(one.page, one.boxes) for one in pages_of("page=3&box=1,2,3,4;page=4&box=5,6,7,8.5")] == [
         (3, ((1.0, 2.0, 3.0, 4.0),)),

@@ -4,10 +4,12 @@ import csv
 import io
 from dataclasses import replace
 
+from ragqa.english.words import quantity
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.given import without_headings
 from ragqa.records.findings import findings_csv, findings_of
 from ragqa.records.view import View, advance, shown
+from ragqa.records.words import trust_facts
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.types.scores import ScoringMode, Strength
@@ -37,6 +39,13 @@ def test_sentences_come_with_verdict_rule_and_note_and_then_the_duties_that_are_
     assert "&lt;b&gt;ask" in html
     assert 'href="read?passage=' in html
     assert '<span class="rq-label">2</span>&ensp;<span class="rq-said"' in html  # as reasons number the sentences
+
+
+def test_a_checked_text_misses_as_many_obligations_as_its_table_lists():
+    view, found = checked("A firm must act at once. The moon is green.")
+    near = [one for one in findings_of(view, found) if one.kind != "sentence" and one.is_near]
+    assert len(near) < len(found.uncovered)
+    assert trust_facts(view, found)[-1] == f"misses {quantity(len(near), 'obligation')}"
 
 
 def test_what_binds_nobody_is_no_missed_duty_and_advice_is_named_so():

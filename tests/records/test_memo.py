@@ -9,6 +9,9 @@ import pytest
 from docx import Document
 from markdown_it import MarkdownIt
 
+import ragqa.records.findings as findings
+import ragqa.records.memo as memo_module
+import ragqa.records.words as words
 from ragqa.errors import ConfigError, RecordError
 from ragqa.records.cases import CaseEvent, Signer, Step
 from ragqa.records.memo import Grid, MemoSection, Points, Quotation, memo_of
@@ -59,7 +62,7 @@ def test_a_memo_has_question_result_sentences_rules_duties_settings_and_a_page_f
         "The answer, sentence by sentence",
         "What was not found",
         "Rules, word for word",
-        "Duties left out",
+        "Obligations left out",
         "Settings and fingerprints",
         "Review",
     ]
@@ -70,7 +73,7 @@ def test_a_memo_has_question_result_sentences_rules_duties_settings_and_a_page_f
     assert grid.rows[0][:3] == ("A firm must act at once.", "quoted", "General 1.1")
     assert grid.rows[1][1] == "not supported"
     assert below(memo, "What was not found") == (Points(("and when?",)),)
-    (duties,) = below(memo, "Duties left out")
+    (duties,) = below(memo, "Obligations left out")
     assert ("It must not sleep.", "not covered") in [row[:2] for row in duties.rows]
     settings = dict(below(memo, "Settings and fingerprints")[0].rows)
     assert settings["Corpus"] == record.index
@@ -139,6 +142,15 @@ def test_a_checked_text_and_a_refusal(store):
     memo = memo_of([asked(store, Question("Who is the queen?"), generator=FakeGenerator(refused))])
     assert below(memo, "Result")[0].text == "Not found in these documents"
     assert below(memo, "What was not found") == (Points(("Who is the queen?",)),)
+
+
+def test_an_answer_in_doubt_is_in_doubt_in_each_section(store, monkeypatch):
+    for module in (findings, words, memo_module):
+        monkeypatch.setattr(module, "weak_match", lambda _: 0.3)
+    memo = memo_of([asked(store, Question("Does it apply to small firms?"))])
+    assert below(memo, "Result")[0].text == "Possibly answered"
+    assert below(memo, "What was not found")[0].text.startswith("Possibly the whole question")
+    assert "may not cover" in below(memo, "Obligations left out")[0].text
 
 
 def hostile_memo(store):

@@ -381,7 +381,7 @@ def test_verdicts_are_shown_and_the_raw_ones_at_the_flick_of_a_switch_that_is_ke
         "<b>contradicted</b>: Harbour 4.1 says two hours, the answer six.",
         "Sources disagree on sentence 2",
         "C 0.550, 0.180 from source sentences",
-        "2 duties left out",
+        "covers 1 of 3 obligations",
         "Hatched: a probability",
     ):
         assert part in text, part
@@ -852,3 +852,31 @@ def test_a_presentation_goes_from_example_to_example_and_stays_in_the_address(ap
     assert not at.exception
     assert "present" not in dict(at.query_params)
     assert "font-size: 21px" not in html(at)
+
+
+def test_a_follow_up_that_stands_alone_is_asked_at_once_and_another_when_its_rewriting_was_seen(app):
+    at = ask(app())
+    first = at.session_state["run"].wait(20)
+    box = f"follow_up_asked_{first.record_id}"
+    at.text_input(key=box).set_value("And if it is late?").run()
+    assert not at.exception
+    assert "Ask it" in [button.label for button in at.button]
+    assert at.session_state["run"].view is first
+    at.text_input(key=box).set_value("How must a bank keep its books?").run()
+    second = at.session_state["run"].wait(20)
+    at.run()
+    assert not at.exception
+    assert (second.question, second.asked.follow_up.record_id) == ("How must a bank keep its books?", first.record_id)
+    earlier = '<summary>Who must act? <span class="rq-snippet">A firm must act at once.'
+    assert earlier in html(at)
+
+
+def test_a_presentation_of_a_corpus_without_examples_has_the_questions_asked_before(app, monkeypatch):
+    monkeypatch.setattr(resources, "examples_of", lambda index, paths: [])
+    at = app()
+    at.button(key="present_go").click().run()
+    assert "present_next" not in [button.key for button in at.button]
+    ask(ask(at), "When may a firm act?")
+    assert any(one.value == "2 questions" for one in at.caption)
+    at.button(key="present_next").click().run()
+    assert at.session_state["run"].wait(20).question == "Who must act?"

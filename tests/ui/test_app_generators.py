@@ -228,7 +228,8 @@ def test_a_refusal_is_shown_with_its_reasons_and_nothing_green_and_may_be_quoted
     refusal = Answer(text, (), "direct", "", note="Probability of an answer 0.10 (0.50 needed).", is_refusal=True)
     at = ask(app(generator=FakeGenerator(refusal)))
     assert text in words(at)
-    assert "Probability of an answer 0.10 (0.50 needed)." in words(at)
+    (why,) = re.findall("<details[^>]*><summary>Why it is not found</summary>(.*?)</details>", html(at))[:1]
+    assert why == "Probability of an answer 0.10 (0.50 needed)."
     assert "rq-sentence rq-u-good" not in html(at)
     assert not at.session_state["run"].view.config.generation.quote_anyway
     at.button(key="quote_now").click().run()
@@ -240,6 +241,8 @@ def test_a_vague_question_is_answered_and_asked_back(app):
     vague = Answer("Fees are due.", (), "direct", "", choices=("Fees, under “A”?", "Fees, under “B”?"))
     at = ask(app(generator=FakeGenerator(vague)))
     assert any("Which one do you mean?" in one.value for one in at.caption)
+    assert "<b>The question can mean several things</b>" in html(at)
+    assert "<b>Answered</b>" not in html(at)
     assert at.button(key="next_0").label == "Fees, under “A”?"
     at.button(key="next_1").click().run()
     assert at.session_state["run"].view.question == "Fees, under “B”?"

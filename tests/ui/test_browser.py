@@ -230,6 +230,7 @@ def test_from_a_question_to_its_record_on_every_tab(answered, address):
     assert record.status == "scored"
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
     composite = record.scored.of(record.scoring.mode).repass.composite
+    page.locator(".rq-line > summary").click()  # an answer that only quotes has RePASs below the line
     assert only_text(page, ".rq-panes .rq-big") == f"{composite:.2f}".lstrip("0")
 
     answer = answer_text(page)
@@ -404,7 +405,7 @@ ESSENTIALS = {
         "Pairs",
         "Sources disagree on sentence 2",
         "1 sentence without verdict",
-        "2 duties left out",
+        "of 3 obligations",
         "Hatched: ",
     ),
 }
@@ -595,3 +596,29 @@ def test_a_button_that_cannot_be_pressed_is_seen_in_the_light_theme(page, addres
     page.evaluate("document.querySelector('[data-testid^=stBaseButton-primary]').disabled = true")
     shown = page.evaluate("getComputedStyle(document.querySelector('[data-testid^=stBaseButton-primary]')).color")
     assert shown != "rgb(255, 255, 255)"
+
+
+def test_on_a_phone_nothing_covers_or_hides_what_is_next(page, address):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}/check")
+    page.get_by_text("From a file").wait_for()
+    page.wait_for_function("document.querySelector('.rq-panes')")
+    shown = "one => { document.querySelector('.rq-panes').hidden = false; return one.offsetHeight; }"
+    assert page.get_by_text("From a file").evaluate(shown) > 0
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_text("Settings", exact=True).last.wait_for()
+    page.wait_for_timeout(500)
+    page.goto(f"{address}/records")
+    page.get_by_role("heading", name="History").wait_for()
+    settle(page)
+    assert not page.get_by_test_id("stSidebar").is_visible()
+    page.locator(".st-key-phone button", has_text="Lab").click()
+    page.get_by_role("link", name="Benchmarks").last.wait_for()
+    page.goto(f"{address}/ask?present=1")
+    page.locator(".st-key-presenting button").first.wait_for()
+    settle(page)
+    assert not page.locator(".st-key-phone").is_visible()
+    assert bottom(page, ".st-key-presenting") <= page.get_by_role("textbox", name="Question").bounding_box()["y"]
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{address}/ask")
+    page.locator("[data-testid=stTopNavLink][aria-current=page]", has_text="Ask").wait_for()

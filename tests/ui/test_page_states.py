@@ -10,13 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.pages.dataset as dataset
 import ragqa.ui.state.resources as resources
+from ragqa.corpus.citing import short_name, short_names
 from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.library.collection import title_of
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
-from ragqa.records.words import place, short_name, size_words
+from ragqa.records.words import place, size_words, with_names
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
@@ -52,10 +53,13 @@ def test_a_title_is_named_once_and_evidence_names_its_page():
     [
         ("Outsourcing and Operational Resilience Rules", "3.1.1", "Outsourcing 3.1.1"),
         ("Anti-Money Laundering Rules", "4.2.", "Anti-Money Laundering 4.2"),
-        ("Mercury (planet)", "2", "Mercury 2"),
+        ("Mercury (planet)", "2", "Mercury (planet) 2"),
+        ("Own Funds and Eligible Liabilities of Ferries (CRR)", "2", "Own Funds (CRR) 2"),
         ("Rules", "1", "Rules 1"),
-        ("REGULATION 2026/7 OF THE FERRY COUNCIL (Ferry Dues Act)", "7", "Ferry Dues 7"),
-        ("REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026", "7", "REGULATION (EU) 2026/7 OF… 7"),
+        ("REGULATION 2026/7 OF THE FERRY COUNCIL (Ferry Dues Act)", "7", "Ferry Dues Act 7"),
+        ("REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026", "Article 7", "Regulation (EU) 2026/7 Article 7"),
+        ("SS9/26 – Ferries that leave in the night", "2.2", "SS9/26 2.2"),
+        ("Small Ferries – Night Crossings in Winter – Notifications and Fees", "2", "Small Ferries … Notifications 2"),
         ("Lamp Code", "CHAPTER IV.Section 2.Article 33.1.", "Lamp Article 33(1)"),
         ("Lamp Code", "2.Title II.Chapter 2.Article 10a.1.(d).(ii)", "Lamp 2 Article 10a(1)(d)(ii)"),
         ("Lamp Code", "Part C.REGULATION – 10.5)", "Lamp REGULATION – 10(5)"),
@@ -69,6 +73,20 @@ def test_a_title_is_named_once_and_evidence_names_its_page():
 )
 def test_a_citation_has_a_short_name(title, number, name):
     assert short_name(Passage("d:1", "d", "x", title, "", number)) == name
+
+
+def test_names_in_one_list_tell_their_documents_apart():
+    titles = ("Large ferries and their crews", "Large ferries and their fees", "Small ferries")
+    passages = [Passage(f"{n}:1", str(n), "x", title, "", "2.1") for n, title in enumerate(titles)]
+    assert short_names(passages) == [f"{titles[0]} 2.1", f"{titles[1]} 2.1", "Small ferries 2.1"]
+    assert with_names("As [1] and [3] say.", passages) == f"As {titles[0]} 2.1 and Small ferries 2.1 say."
+
+
+def test_a_long_title_is_its_short_name_in_a_place():
+    title = "REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026 on ferries that leave in the night"
+    one = Passage("r:1", "r", "Text.", title, f"{title} › CHAPTER I FERRIES", "CHAPTER I.Article 7.1.")
+    assert place(one) == "Regulation (EU) 2026/7 › CHAPTER I FERRIES › Article 7(1)"
+    assert place(one, whole=True) == f"{title} › CHAPTER I FERRIES › Article 7(1)"
 
 
 def test_a_title_is_no_markup_where_a_rule_is_cited():

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ragqa.filtering import select
 from ragqa.records.differences import Difference
 from ragqa.records.record import RecordSummary
-from ragqa.records.view import Shown, View
+from ragqa.records.view import Shown, View, advance
 from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
 from ragqa.settings.config import Config, FilteringConfig
-from ragqa.types import Question, Ranking
+from ragqa.types import Answer, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Selected
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import RePASs
@@ -33,7 +33,7 @@ from ragqa.ui.html.scores import (
     sentence_table_html,
 )
 from ragqa.ui.html.template import text_html
-from tests.support.fakes import answer, passage, ranking
+from tests.support.fakes import FakeGenerator, answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.verdict_cases import before_rules
 
@@ -318,5 +318,41 @@ def test_the_headline_names_the_parts_that_are_not_found():
     shown = " ".join(str(value) for value in astuple(panes))
     assert "Partly answered" in shown
     assert "&lt;b&gt;when" in shown
+    noted = replace(view, answer=replace(view.answer, not_found=("when",), note="As of today. Not found: when."))
+    panes = panes_of(noted, Config(), "x")
+    assert "Not answered: “when?”" in panes.head
+    assert "Not found" not in panes.notes
+    assert "As of today." in panes.notes
     assert "<b>when" not in shown
     assert panes_of(replace(view, answer=ANSWER), Config(), "x") != panes
+
+
+def test_an_answer_keeps_the_lines_of_its_source_and_is_copied_with_short_names():
+    title = "REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026 on ferries that leave in the night"
+    text = "A ferry carries:\n(a)\tlamps,\n\noars and ropes\nhooks"
+    source = passage("1:1", f"{text}. It has a bell.", title=title, number="CHAPTER I.Article 7.1.")
+    said = answer("A ferry carries: (a) lamps, oars and ropes hooks", [(1,)])
+    assert "carries:<br>(a) lamps,<br>oars and ropes<br>hooks" in answer_html(said, passages=[source])
+    hits = Ranking.of("fused", [ScoredPassage(source, 1.0)])
+    view = View(Question("What?"), Config(), answer=said, selection=select(hits, FilteringConfig()))
+    copied = "A ferry carries:\n(a) lamps,\noars and ropes\nhooks [Regulation (EU) 2026/7 Article 7(1)]"
+    assert f'data-text="{copied}"' in panes_of(view, Config(), "x").scores
+
+
+def test_a_refusal_links_the_passages_that_it_names_and_nothing_else():
+    ferries, bells = (passage(f"{n}:1", title=name, number=n) for n, name in (("1", "Ferries"), ("11", HOSTILE[:25])))
+    html = answer_html(
+        Answer(f"None. Nearest to it: Ferries 1; Ferries 12; {HOSTILE[:25]} 11.", (), "direct", "", is_refusal=True),
+        passages=[ferries, bells],
+    )
+    assert [one for one in assert_harmless(html).pairs if one[0] == "href"] == [
+        ("href", "read?passage=1%3A1"),
+        ("href", "read?passage=11%3A1"),
+    ]
+
+
+def test_a_reader_is_told_of_one_sentence_in_the_singular():
+    view = View(Question("Who must act?"), Config())
+    for event in make_pipeline(generator=FakeGenerator(answer("A firm must act at once.", [(1,)]))).run(view.asked):
+        view = advance(view, event)
+    assert panes_of(view, Config(), "x").status.startswith("Finished: 1 sentence, RePASs ")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.filtering import select
-from ragqa.fusion import fuse
+from ragqa.fusion import fuse, led_by
 from ragqa.library.related import Related
 from ragqa.records.view import WEAK_COSINE, View, weak_match
 from ragqa.retrieval.analysis import matched_words
@@ -127,6 +127,16 @@ def test_a_weak_best_match_is_told(cosine, expected):
     assert weak_match(replace(view, rankings=(bm25,))) is None
     assert weak_match(replace(view, rankings=(replace(dense, hits=()),))) is None
     assert weak_match(replace(view, encoder="voyage:voyage-law-2")) is None  # whose scale nobody measured
+    by_number = led_by(dense, [dense.hits[0].passage])
+    assert weak_match(replace(view, selection=select(by_number, FilteringConfig()))) is None
+
+
+def test_a_passage_that_cites_another_names_it_as_it_is_cited():
+    of = ScoredPassage(
+        passage("1:1", title="Rules", number="1"), 9.0, note="cited by CHAPTER V.Section I.Article 28.8. (rank 1)"
+    )
+    html = passage_table_html(select(fuse((Ranking.of("bm25", [of]),), FusionConfig()), FilteringConfig()), 5)
+    assert "cited by Article 28(8) (rank 1)" in Tags(html).text
 
 
 def test_a_number_of_several_documents_is_a_choice_by_full_titles_before_the_rule():

@@ -134,17 +134,34 @@ def test_an_obligation_says_what_is_missing_beside_the_raw_margin(evaluation):
     assert "RePASs raw" not in raw
 
 
+def test_repass_is_not_on_the_first_line_of_an_answer_that_only_quotes(evaluation):
+    quoted = trust_html(
+        [("quoted", "quoted")] * 2, ["uses 1 of 3 passages"], evaluation.repass, final=True, mode="paper"
+    )
+    line, _, opened = quoted.partition("</summary>")
+    assert Tags(line).text == "2 sentences quoteduses 1 of 3 passages"
+    assert "RePASs" in Tags(opened).text
+    assert "does not say whether it answers" in opened
+
+
 def test_counts_and_doubt_stand_near_the_scores(evaluation):
     marks = [mark_of(one.verdict, one) for one in evaluation.verdicts]
-    line = trust_html(marks, ["2 duties left out"], evaluation.repass, final=True, mode="paper")
+    line = trust_html(marks, ["covers 1 of 3 obligations"], evaluation.repass, final=True, mode="paper")
     text = assert_harmless(line).text
-    for words in ("1 sentence supported", "1 sentence contradicted", "1 sentence not supported", "2 duties left out"):
+    for words in (
+        "1 sentence supported",
+        "1 sentence contradicted",
+        "1 sentence not supported",
+        "covers 1 of 3 obligations",
+    ):
         assert words in text
     assert "RePASs ." in text
     assert "not scored" in trust_html([], [], None, final=True, mode="paper")
     explanation = explain(evaluation, SOURCES)
     gauges = gauges_html(evaluation.repass, final=True, mode="paper", explanation=explanation)
     assert "C 0.550, 0.180 from source sentences" in assert_harmless(gauges).text
+    assert 'rq-fill-bad" style="width:37.0%"' in gauges
+    assert 'title="rejected by the verdicts" style="width:18.0%"' in gauges
     without = explain(before_rules(evaluation), SOURCES)
     assert "rq-doubt" not in gauges_html(evaluation.repass, final=True, mode="paper", explanation=without)
 

@@ -13,6 +13,7 @@ from ragqa.errors import ConfigError
 from ragqa.evaluation.filter_measures import kept_figures
 from ragqa.filtering import select, with_added
 from ragqa.records.differences import differences
+from ragqa.records.limits import limits
 from ragqa.records.store import RecordStore
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, GenerationConfig, RerankingConfig
 from ragqa.settings.preset_files import find_preset, save_preset
@@ -20,7 +21,6 @@ from ragqa.settings.presets import PRESETS, Preset
 from ragqa.types import Drop, Limit, Question
 from ragqa.types.scores import ScoringMode
 from ragqa.ui.html.curve import curve_html
-from ragqa.ui.state.limits import limits
 from ragqa.ui.state.settings_values import config_of, values_of, with_preset
 from ragqa.ui.state.stale import stale
 from ragqa.ui.state.terms import TERMS, term_html

@@ -11,10 +11,12 @@ import re
 from collections.abc import Collection, Sequence
 from collections.abc import Generator as Stream
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Final
 
+from ragqa.corpus.citing import short_names, title_words
 from ragqa.english.phrases import POINTING_BACK
-from ragqa.english.words import ENGLISH, language_of
+from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import LINE, Answerability, answerability
@@ -47,6 +49,8 @@ NEAR, UNSURE, BESIDE, LIMITING = 1.0, 2.5, 2.0, 6.0
 SURE: Final = 0.8  # answerability
 NEWS: Final = 4.0  # added to the score of evidence, times the share of the question's words that only it has
 NEAREST: Final = 3  # passages that a refusal names
+# A missing word may be a misspelt one: its fewest letters, and how alike the two must be, in [0, 1] (`difflib`).
+FEWEST_LETTERS, ALMOST = 5, 0.82
 MOST_CHOICES: Final = 4  # narrower questions offered for a vague one
 LONGEST_HEADING: Final = 160  # characters
 _LIMITS: Final = re.compile(
@@ -126,7 +130,8 @@ class DirectGenerator:
         is_refused = not any(one.is_enough for one in weighed.answerable)
         if is_refused and not self._config.quote_anyway:
             yield Selected(selection)
-            answer = replace(self._refusal(weighed, evidence), choices=choices)
+            answer = self._refusal(question, weighed, evidence, ranking)
+            answer = replace(answer, choices=choices or answer.choices)
             return Draft(answer, selection, (answer.text,))
         leads = self._leads(weighed)
         chosen = self._chosen(parts, weighed, leads, evidence)
@@ -204,16 +209,15 @@ class DirectGenerator:
         further = _further(parts, weighed, leads, n_further, evidence)
         return [weighed.sources[place] for place in (*leads, *sorted(further))]
 
-    def _refusal(self, weighed: Weighed, evidence: Evidence) -> Answer:
+    def _refusal(self, question: Question, weighed: Weighed, evidence: Evidence, ranking: Ranking) -> Answer:
         nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
         ranks = [*nearest, *(rank for rank in range(len(evidence.passages)) if rank not in nearest)][:NEAREST]
-        names = "; ".join(_name(evidence.passages[rank]) for rank in ranks)
+        names = "; ".join(dict.fromkeys(short_names([evidence.passages[rank] for rank in ranks])))
         likeliest = max(weighed.answerable, key=lambda one: one.value)
-        missing = f" Not found: {', '.join(likeliest.missing)}." if likeliest.missing else ""
-        text = f"{REFUSAL}{missing} Nearest to it, without answering it: {names}."
-        return Answer(
-            text, (), self.name, self.model, raw=text, note=f"{_measured(likeliest)} {HOW_ON}", is_refusal=True
-        )
+        missing = f" No passage found has “{'”, “'.join(likeliest.missing)}”." if likeliest.missing else ""
+        text, note = f"{REFUSAL}{missing} Nearest to it: {names}.", f"{_measured(likeliest)} {HOW_ON}"
+        choices = _respelt(question.query, likeliest.missing, ranking)
+        return Answer(text, (), self.name, self.model, raw=text, note=note, is_refusal=True, choices=choices)
 
 
 def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most: int, evidence: Evidence) -> list[int]:
@@ -283,7 +287,9 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
     if evidence.n_named or len(parts) > 1 or not parts[0].is_vague:
         return ()
     having = (one for one in evidence.passages if parts[0].content <= stems_of(one))
-    headings = dict.fromkeys((one.section.split(SEPARATOR)[-1][:LONGEST_HEADING], one.title) for one in having)
+    headings = dict.fromkeys(
+        (one.section.split(SEPARATOR)[-1][:LONGEST_HEADING], title_words(one.title)) for one in having
+    )
     asked = question.query.rstrip(" ?.!")
     named = ((f"“{inner or title}”", f" of {title}" if inner and title else "") for inner, title in headings)
     narrower = [f"{asked}, under {inner}{outer}?" for inner, outer in named if inner != "“”"][:MOST_CHOICES]
@@ -297,9 +303,15 @@ def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
     )
 
 
-def _name(passage: Passage) -> str:
-    """The passage's title with its number or heading, else its id."""
-    return " ".join(filter(None, (passage.title, passage.number or passage.section))) or passage.passage_id
+def _respelt(question: str, missing: Sequence[str], ranking: Ranking) -> tuple[str, ...]:
+    """The question with the missing words spelt as words of the passages are; () if none is spelt almost like one."""
+    known = {word.lower for hit in ranking.hits for word in words_of(hit.passage.text)} if missing else set()
+    respelt = question
+    for word in missing:
+        near = get_close_matches(word, [one for one in known if one[0] == word[0]], 1, ALMOST)
+        if near and len(word) >= FEWEST_LETTERS:
+            respelt = re.sub(rf"\b{re.escape(word)}\b", near[0], respelt, flags=re.IGNORECASE)
+    return (respelt,) if respelt != question else ()
 
 
 def _measured(found: Answerability) -> str:

@@ -61,6 +61,7 @@ class Explanation:
     growth: tuple[PassageStep, ...]
     citations: tuple[CitationCheck, ...]
     runners_up: tuple[RunnerUp | None, ...]
+    doubted: float  # the part of C that the verdicts reject, from 0 to C
     doubt: str  # a sentence on how much of C the verdicts reject; "" where nothing was judged
 
 
@@ -73,6 +74,7 @@ def explain(evaluation: Breakdown, passages: Sequence[Passage]) -> Explanation:
         growth=_growth(evaluation, len(passages)),
         citations=check_citations(evaluation, passages),
         runners_up=tuple(_runner_up(evaluation, index) for index in range(len(evaluation.obligations))),
+        doubted=doubted_contradiction(evaluation) if evaluation.verdicts else 0.0,
         doubt=doubt_words(evaluation),
     )
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ragqa.corpus.citing import short_names
+from ragqa.english.words import quantity
 from ragqa.records.findings import findings_of
 from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
-from ragqa.records.words import cited_by, headline, place, trust_facts
+from ragqa.records.words import cited_by, headline, in_lines, note_of, trust_facts
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
 from ragqa.types import Passage
-from ragqa.types.scores import Cover, Verdict
+from ragqa.types.scores import Verdict
 from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.findings import duty_cards, findings_html
 from ragqa.ui.html.render import RENDER, answer_html, badge_html, in_corpus, mark_of, notice_html, question_html
@@ -61,7 +63,7 @@ def panes_of(
 def _answer(view: View, found: Shown, notes: Mapping[int, str]) -> str:
     if view.selection is None:
         return ""
-    passages = view.selection.passages
+    passages, candidates = view.selection.passages, (*view.selection.kept, *view.selection.dropped)
     if view.answer is not None and view.asked.given:
         return findings_html(view, found, notes)
     if view.answer is not None:
@@ -70,7 +72,7 @@ def _answer(view: View, found: Shown, notes: Mapping[int, str]) -> str:
         return answer_html(
             view.answer,
             found.sentences,
-            passages=passages,
+            passages=passages if view.answer.sentences else [one.passage for one in candidates],
             final=final,
             checks=checks,
             verdicts=found.verdicts,
@@ -115,20 +117,13 @@ def _actions(view: View, found: Shown, again: str) -> str:
     if view.answer is None or not view.answer.text or view.selection is None:
         return ""
     passages, checks = view.selection.passages, found.explanation.citations if found.explanation else ()
-    lines = [] if view.answer.sentences else [view.answer.text]
+    lines, names = [] if view.answer.sentences else [view.answer.text], short_names(passages)
     for index, sentence in enumerate(view.answer.sentences):
         cited = cited_by(sentence, checks[index] if index < len(checks) else None)
-        names = "; ".join(place(passages[number - 1]) for number in cited if number <= len(passages))
-        lines.append(f"{sentence.text} [{names}]" if names else sentence.text)
+        of = [number for number in cited if number <= len(passages)]
+        text = in_lines(sentence.text, [passages[number - 1] for number in of])
+        lines.append(f"{text} [{'; '.join(names[number - 1] for number in of)}]" if of else text)
     return RENDER.actions("\n\n".join(lines), view.record_id, again)
-
-
-def coverage_words(view: View, found: Shown) -> str:
-    """The number of covered obligations and of all obligations."""
-    total = len(found.obligations) if view.scored else max(view.n_obligations, len(found.obligations))
-    in_part = sum(one.cover is Cover.IN_PART for one in found.obligation_verdicts)
-    partly = f" ({in_part} more in part)" if in_part else ""
-    return f"{len(found.obligations) - len(found.uncovered)} of {total} obligations{partly}"
 
 
 def _notes(view: View, settings: Config, found: Shown) -> str:
@@ -141,18 +136,18 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
                 f'<button type="button" class="rq-notice rq-mixed rq-pick" data-show="s{judged.index}">'
                 f"{text_html(words)}</button>"
             )
-    if view.answer and view.answer.note and not view.asked.given:
-        answer = view.answer
-        remarkable = answer.finish_reason != "stop" or answer.rejected_citations or answer.is_refusal
-        notes.append(notice_html(answer.note, "mixed" if remarkable else "plain"))
+    answer = view.answer
+    if answer and (note := note_of(answer)) and not view.asked.given:
+        remarkable = answer.finish_reason != "stop" or answer.rejected_citations
+        notes.append(RENDER.why(note) if answer.is_refusal else notice_html(note, "mixed" if remarkable else "plain"))
     if view.rankings and not any(ranking.hits for ranking in view.rankings):
         words = f"No passage shares a word or a meaning with this {_what(view)} in this corpus."
         notes.append(notice_html(words, "mixed"))
     weak = None if view.answer and view.answer.is_refusal else weak_match(view)
     if weak is not None:
         words = (
-            f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not cover it: nearly every "
-            f"question that a corpus answers reaches {WEAK_COSINE:.2f}."
+            f"The corpus may not cover this {_what(view)}: no passage is near it. The highest cosine is {weak:.2f}; "
+            f"nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
     old = stale(view, settings)
@@ -188,5 +183,6 @@ def _status(view: View, found: Shown) -> str:
     if view.error:
         return view.error
     if found.evaluation and view.answer and view.answer.sentences:
-        return f"Finished: {len(found.sentences)} sentences, RePASs {found.evaluation.repass.composite:.2f}."
+        composite = f"RePASs {found.evaluation.repass.composite:.2f}"
+        return f"Finished: {quantity(len(found.sentences), 'sentence')}, {composite}."
     return "Finished."

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Final
 
+from ragqa.corpus.citing import title_words
 from ragqa.records.view import Shown
 from ragqa.records.words import cited_by, place
 from ragqa.scoring.repass.explanation import Explanation, RunnerUp
@@ -107,8 +108,10 @@ def passage_html(text: str, marks: Sequence[tuple[Premise, str]] = ()) -> str:
 @shared
 def where_html(premise: Premise, passages: Sequence[Passage]) -> str:
     """The place of a source sentence."""
+    passage = passages[premise.passage_index]
     words = f"characters {premise.start} to {premise.end}"
-    return f'<span title="{words}">{escape(place(passages[premise.passage_index]))}</span>'
+    words += f" of {passage.title}" if passage.title != title_words(passage.title) else ""
+    return f'<span title="{escape(words)}">{escape(place(passage))}</span>'
 
 
 @shared

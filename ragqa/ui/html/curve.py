@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ragqa.records.limits import limits
 from ragqa.types import Drop, Limit, Selection
 from ragqa.ui.html.template import Templates
-from ragqa.ui.state.limits import limits
 
 _TEMPLATES: Final = Templates("passages.html")
 _KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign; the sign works without colour

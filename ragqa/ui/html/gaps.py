@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ragqa.corpus.documents.places import cited_number
+from ragqa.corpus.citing import cited_number
 from ragqa.library.gap_rows import ALL, MEASURED, ORDER, WEAKNESS, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.types import Passage, Span
 from ragqa.ui.html.reader import Mark, passage_text_html, read_address

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
-from ragqa.corpus.documents.places import cited_number, place_words
+from ragqa.corpus.citing import cited_number, short_name, short_names
+from ragqa.corpus.documents.places import place_words
 from ragqa.library.document import Entry, TextMatch
 from ragqa.library.related import Related
 from ragqa.types import Passage, Span
@@ -162,8 +163,7 @@ def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *
 
 
 def _named(passage: Passage, *, documents: bool) -> str:
-    title = (passage.title or passage.document_id)[:60] if documents else ""
-    return " ".join(part for part in (title, cited_number(passage.number)) if part) or "¶"
+    return (short_name(passage) if documents else cited_number(passage.number)) or "¶"
 
 
 def _snippet(hit: TextMatch) -> str:
@@ -200,9 +200,15 @@ def also_html(found: Related, corpus: str) -> str:
     """The references of a source in a few lines, with the defined terms that it uses."""
     refers = {one.targets[0].passage_id: one.targets[0] for one in found.refers if one.targets}.values()
     rows = [
-        (words, [(read_address(corpus, one.passage_id), one) for one in passages][:SHOWN_ALSO])
+        (words, _links([*passages][:SHOWN_ALSO], corpus))
         for words, passages in (("Refers to", refers), ("Referred to by", found.referring))
         if passages
     ]
     terms = [(read_address(corpus, use.definition.passage_id), use.definition) for use in found.terms[:SHOWN_ALSO]]
     return _TEMPLATES.also(rows, terms)
+
+
+def _links(passages: Sequence[Passage], corpus: str) -> list[tuple[str, Passage, str]]:
+    """(address, passage, name) of each, for a list in which no two documents have the same name."""
+    names = zip(passages, short_names(passages), strict=True)
+    return [(passage_address(corpus, one), one, name) for one, name in names]

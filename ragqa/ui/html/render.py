@@ -11,8 +11,11 @@ from html import escape
 from typing import Final
 from urllib.parse import quote
 
+from markupsafe import Markup
+
+from ragqa.corpus.citing import short_name, short_names
 from ragqa.records.comparison import Said
-from ragqa.records.words import QUOTED, cited_by, mark_word, with_names
+from ragqa.records.words import QUOTED, cited_by, in_lines, mark_word, with_names
 from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, Passage, Span
@@ -57,7 +60,7 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
     """An answer sentence with the words that decide its verdict marked, unless they are the whole sentence."""
     if " | " in text:  # a row of a table
         return passage_text_html(text)
-    spans = [span for span in judged.said if span.text != text] if judged else []
+    spans = [span for span in judged.said if len(span.text) < len(text)] if judged else []
     return _ITEM.sub(r"\1<br>\2", marked_html(text, spans, VERDICT_CLASS[judged.verdict] if judged else "plain"))
 
 
@@ -65,8 +68,11 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
 def read_link_html(passage: Passage, span: tuple[int, int] | None = None) -> str:
     """A link that opens the document at this passage, with ``span`` marked; `in_corpus` completes it."""
     marked = f"&amp;from={span[0]}&amp;to={span[1]}" if span else ""
-    address = f"read?passage={quote(passage.passage_id, safe='')}{marked}"
-    return f'<a class="rq-read" href="{address}" target="_blank">Read in the document</a>'
+    return f'<a class="rq-read" href="{_address(passage)}{marked}" target="_blank">Read in the document</a>'
+
+
+def _address(passage: Passage) -> str:
+    return f"read?passage={quote(passage.passage_id, safe='')}"
 
 
 def in_corpus(html: str, corpus: str) -> str:
@@ -100,22 +106,34 @@ def answer_html(
 
     Sentence ``i`` opens the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
     sentences whose verdict is final (None: all scored ones). With ``checks`` a citation that does not hold is struck
-    out and an added one is underlined, and a few words after the sentence say so. Without ``verdicts`` the raw ones
-    of ``scores`` are shown.
+    out and an added one is underlined, and a few words after the sentence say so. Without ``verdicts`` the raw ones of
+    ``scores`` are shown. The names of passages in the text of a refusal are links.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
-    check_of, rows = {check.index: check for check in checks}, []
+    check_of, names, rows = {check.index: check for check in checks}, short_names(passages), []
     position = 0
     for index, sentence in enumerate(answer.sentences):
         between, position = answer.text[position : sentence.start].strip(), sentence.end
         verdict, check = known.get(index), check_of.get(index)
         words, kind = mark_of(verdict, judged.get(index)) if verdict else ("", "")
-        cited = [(number, passages[number - 1]) for number in cited_by(sentence, check) if number <= len(passages)]
+        numbers = [number for number in cited_by(sentence, check) if number <= len(passages)]
+        cited = [(number, names[number - 1], passages[number - 1]) for number in numbers]
+        text = in_lines(sentence.text, [of for _, _, of in cited])
         flag = with_names(citation_flag(check), passages) if check else ""
         one, is_final = judged.get(index), final is None or index in final
         reason = with_names(one.reason, passages) if one else ""
-        rows.append((index, between, sentence.text, verdict, words, kind, one, reason, is_final, cited, check, flag))
-    return RENDER.answer(rows, answer.text[position:].strip())
+        rows.append((index, between, text, verdict, words, kind, one, reason, is_final, cited, check, flag))
+    rest = answer.text[position:].strip()
+    return RENDER.answer(rows, _linked(rest, passages if answer.is_refusal else ()))
+
+
+def _linked(text: str, passages: Sequence[Passage]) -> Markup:
+    """The text, in which the short names of these passages are links."""
+    named = {text_html(short_name(one)): one for one in passages}
+    names = "|".join(re.escape(name) for name in sorted(named, key=len, reverse=True)) or r"\b\B"
+    link = '<a href="{}" target="_blank">{}</a>'
+    found = re.sub(rf"(?:{names})(?=[;.]|$)", lambda it: link.format(_address(named[it[0]]), it[0]), text_html(text))
+    return Markup(found)  # noqa: S704 - escaped by `text_html`
 
 
 def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> tuple[str, str]:

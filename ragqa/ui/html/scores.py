@@ -11,7 +11,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from ragqa.records.words import counted_mark
+from ragqa.records.words import QUOTED, counted_mark
 from ragqa.scoring.repass.attribution import COPY_NOTE, MIN_RUN
 from ragqa.scoring.repass.explanation import Explanation, PassageStep
 from ragqa.types import Passage
@@ -46,7 +46,8 @@ def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanat
     )
     if explanation:
         formula = explanation.arithmetic.formula.replace(" - ", " − ")
-    return _TEMPLATES.gauges(repass, _parts(repass), final, mode, formula, explanation, (MIN_RUN, COPY_NOTE))
+    doubted = explanation.doubted if explanation else 0.0
+    return _TEMPLATES.gauges(repass, _parts(repass), final, mode, formula, explanation, (MIN_RUN, COPY_NOTE), doubted)
 
 
 def _parts(repass: RePASs) -> tuple[tuple[str, str, float, str], ...]:
@@ -54,7 +55,7 @@ def _parts(repass: RePASs) -> tuple[tuple[str, str, float, str], ...]:
     return (
         ("E", "E, backed by sources", repass.entailment, "good"),
         ("C", "C, in conflict", repass.contradiction, "bad"),
-        ("OC", "OC, duties covered", repass.obligation_coverage, "good"),
+        ("OC", "OC, obligations covered", repass.obligation_coverage, "good"),
     )
 
 
@@ -66,10 +67,12 @@ def trust_html(
 ) -> str:
     """One line on trust: the number of sentences with each mark, then ``facts``; opened, the parts of RePASs.
 
-    ``repass`` is None for a refusal, which is not scored.
+    ``repass`` is None for a refusal, which is not scored; where every sentence is quoted, RePASs stands only there.
     """
-    counts = [(kind, counted_mark(word, n)) for (word, kind), n in Counter(marks).items()]
-    return _TEMPLATES.trust(counts, facts, repass, _parts(repass) if repass else (), final, mode)
+    found = Counter(marks)
+    counts = [(kind, counted_mark(word, n)) for (word, kind), n in found.items()]
+    is_quoted = {kind for _, kind in found} == {QUOTED}
+    return _TEMPLATES.trust(counts, facts, repass, _parts(repass) if repass else (), final, mode, is_quoted)
 
 
 def relevance_html(relevance: Relevance) -> str:

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from ragqa.corpus.documents.places import cited_number
-from ragqa.english.words import quantity
-from ragqa.records.words import cut, place, short_name, with_names
+from ragqa.corpus.citing import cited_number, short_name, title_words
+from ragqa.english.words import cut, quantity
+from ragqa.records.words import place, with_names
 
 _FOLDER: Final = Path(__file__).with_name("templates")
 _AS_PYTHON_WRITES: Final = (("&#34;", "&quot;"), ("&#39;", "&#x27;"))  # as `html.escape` does
@@ -46,6 +46,8 @@ ENVIRONMENT.filters |= {
     "quoted": quote,
     "cut": cut,
     "cited": cited_number,
+    "titled": title_words,
+    "noted": lambda note: re.sub(r"(?<=^cite)(d by |s )(.+)(?= \(rank)", lambda it: it[1] + cited_number(it[2]), note),
     "spaced": lambda value: " ".join(value.split()),
 }
 

@@ -10,7 +10,7 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.english.words import quantity
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.pipeline import clean_question
-from ragqa.plugins import registry
+from ragqa.records.thread import asked_before
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -19,7 +19,7 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
-from ragqa.ui.pages.follow_up import PENDING
+from ragqa.ui.pages.follow_up import PENDING, take_up
 from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names
 from ragqa.ui.pages.notices import draw_no_index, error_shown
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
@@ -62,11 +62,13 @@ def _page(*, checking: bool) -> None:
     if checking:
         check_form(_check_now)
     else:
+        take_up()
         _question_form()
     choices = st.container(horizontal=True, key="choices")
     with choices:
         index = _corpus_choice(names, defaults)
-        preset, third = st.container(width=230), st.container(width=110 if checking else 330)
+        preset = st.container(width=230)
+        third = st.container(width=110 if checking else 330, key="file_choice" if checking else "question_examples")
     run: Run | None = st.session_state.get(_RUN[checking])
     view = run.view if run else None
     rankings = resources.rankings_of(index, paths)
@@ -82,7 +84,7 @@ def _page(*, checking: bool) -> None:
             _writer_choice(config, defaults)
             present_button()
         if presenting():
-            draw_presentation(questions, _ask_example)
+            draw_presentation(questions or asked_before(index, resources.record_store(paths.records)), _ask_example)
     with st.container():  # always drawn, so that a message does not move anything below
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
@@ -95,7 +97,6 @@ def _page(*, checking: bool) -> None:
             st.html(notice_html(words, "mixed"))
     if run:
         draw_run(run, config, paths)
-        _quote_anyway(run)
     else:
         draw_panes(Panes())
         _landing(index, questions, checking=checking)
@@ -323,7 +324,7 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
         draw_documents(index, Paths.from_env())
     if access.gate().may(Act.UPLOAD):
         st.html('<a class="rq-read" href="library" target="_self">Add your documents</a>')
-    if not checking and not can_ask():
+    if not (checking or presenting() or can_ask()):
         how = "To use one, run `make local`, or set OPENAI_BASE_URL or OPENAI_API_KEY and start again."
         st.caption(f"No language model is configured: answers are quoted from the passages. {how}")
 
@@ -350,27 +351,6 @@ def _check_example(text: str, question: str) -> None:
 def _ask_chosen(key: str) -> None:
     if st.session_state[key]:
         _ask_example(st.session_state[key])
-
-
-def _quote_anyway(run: Run) -> None:
-    """After a refusal, a button that quotes the nearest sentences or asks the model anyway."""
-    answer = run.view.answer
-    generation = run.view.config.generation
-    if (
-        run.view.running
-        or not answer
-        or not answer.is_refusal
-        or not registry.takes(generation.generator, "quote_anyway")
-    ):
-        return
-    if not generation.quote_anyway:
-        what = "Quote the nearest sentences anyway" if generation.generator == "direct" else "Ask the model anyway"
-        st.button(what, key="quote_now", on_click=_quote_now, args=(run,))
-
-
-def _quote_now(run: Run) -> None:
-    st.session_state["set_quote_anyway"] = True
-    _ask_example(run.view.question)
 
 
 def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
+from ragqa.english.words import cut
 from ragqa.errors import RagqaError
 from ragqa.records.case_words import search, title_of
 from ragqa.records.cases import DRAFT, FORMS, LONGEST, LONGEST_NAME, CaseView, Step
 from ragqa.records.sign_off import is_author
-from ragqa.records.words import cut
 from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from ragqa.conversation import Turn, follow_up, thread_of
+from ragqa.english.words import cut
 from ragqa.errors import RagqaError
 from ragqa.library.document import section_question
+from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
-from ragqa.records.words import cut
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
@@ -23,6 +22,7 @@ from ragqa.ui.pages.notices import error_shown
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
 SUGGESTED = 3
 PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked
+AT_ONCE = "follow_up_at_once"  # the `FollowUp` that is asked without a look at its rewriting
 
 
 def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
@@ -34,17 +34,34 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
         _box(view, config, records)
 
 
+def draw_choices(view: View) -> None:
+    """Above the answer: the possible meanings of a vague question, or the question as it may be meant."""
+    choices = view.answer.choices if view.answer and not view.running else ()
+    if not choices:
+        return
+    st.caption("Which one do you mean?" if len(choices) > 1 else "Did you mean:")
+    with st.container(key="meanings"):
+        for number, question in enumerate(choices):
+            st.button(plain_markdown(question), key=f"next_{number}", on_click=_ask_next, args=(question,))
+
+
 def draw_next(view: View) -> None:
-    """The possible meanings of a vague question, else questions about the sections of the evidence."""
+    """After a refusal, a button that quotes or asks anyway; then questions about the sections of the evidence."""
+    writing, answer = view.config.generation, view.answer
     asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
-    further: Sequence[str] = [one for one in dict.fromkeys(asked) if one and one != view.question][:SUGGESTED]
-    if view.answer and view.answer.choices:
-        further = view.answer.choices
-        st.caption("The question can mean several things. Which one do you mean?")
-    with st.container(horizontal=True, key="next_questions"):
+    further = [one for one in dict.fromkeys(asked) if "“(" not in one and one not in {"", view.question}][:SUGGESTED]
+    with st.container(horizontal=True, vertical_alignment="center", key="next_questions"):
+        if answer and answer.is_refusal and registry.takes(writing.generator, "quote_anyway"):
+            if not writing.quote_anyway:
+                what = "Quote the nearest sentences" if writing.generator == "direct" else "Ask the model"
+                st.button(f"{what} anyway", key="quote_now", on_click=_quote_now, args=(view.question,))
+        elif answer and answer.choices:
+            return
+        if further:
+            st.caption("Ask what one of these says:", width="content")
         for number, question in enumerate(further):
-            label = plain_markdown(cut(question, 80))
-            st.button(label, key=f"next_{number}", type="tertiary", on_click=_ask_next, args=(question,))
+            label = plain_markdown(cut(question.removeprefix("What does ").removesuffix(" say?"), 120))
+            st.button(label, key=f"section_{number}", help=question, on_click=_ask_next, args=(question,))
 
 
 def _box(view: View, config: Config, records: RecordStore) -> None:
@@ -60,27 +77,40 @@ def _box(view: View, config: Config, records: RecordStore) -> None:
     known: dict[tuple[str, str], FollowUp] = st.session_state.setdefault("rewritings", {})
     place = (view.record_id, asked)
     with error_shown():
-        if place not in known:
+        is_new = place not in known
+        if is_new:
             access.gate().demand(Act.QUESTION, view.config.index)
             with st.spinner("Rewriting it as a question that stands alone"):
                 known[place] = follow_up(asked, view.record_id, records, config.generation)
         found = known[place]
+        if is_new and found.rewritten == asked and not found.context:  # it stands alone
+            st.session_state[AT_ONCE] = found
+            st.rerun()
         key = f"rewriting_{view.record_id}_{asked}"
-        st.text_input("Understood as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input("Understood as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
+            if st.button(
+                "Ask it", key="ask_follow_up", type="primary", on_click=lambda: _ask_next(st.session_state[key], found)
+            ):
+                st.rerun()
         if found.note:
             st.html(notice_html(found.note))
-        if st.button("Ask it", key="ask_follow_up", on_click=_ask, args=(key, found)):
-            st.rerun()
 
 
-def _ask_next(question: str) -> None:
+def _ask_next(question: str, found: FollowUp | None = None) -> None:
     st.session_state["question"], st.session_state["ask_now"] = question, "run"
-
-
-def _ask(key: str, found: FollowUp) -> None:
-    st.session_state["question"] = st.session_state[key]
     st.session_state[PENDING] = found
-    st.session_state["ask_now"] = "run"
+
+
+def take_up() -> None:
+    """Asks the follow-up that was entered and stands alone; called before the question's field is drawn."""
+    if found := st.session_state.pop(AT_ONCE, None):
+        _ask_next(found.rewritten, found)
+
+
+def _quote_now(question: str) -> None:
+    st.session_state["set_quote_anyway"] = True
+    _ask_next(question)
 
 
 def draw_thread(found: FollowUp, records: RecordStore) -> None:

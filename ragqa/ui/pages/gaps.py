@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ragqa.corpus.documents.places import cited_number
-from ragqa.english.words import quantity
+from ragqa.corpus.citing import cited_number
+from ragqa.english.words import cut, quantity
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
 from ragqa.library.edits import SheetRow
@@ -29,7 +29,6 @@ from ragqa.library.register_store import Register, up_to_date
 from ragqa.loading import policy_scorer
 from ragqa.pipeline import Pipeline, opinion_client
 from ragqa.records.memo_files import memo_bytes
-from ragqa.records.words import cut
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.policy import Act

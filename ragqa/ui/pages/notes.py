@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ragqa.english.words import cut
 from ragqa.errors import RagqaError
 from ragqa.records.findings import findings_csv, findings_of
 from ragqa.records.view import Shown, View, shown
-from ragqa.records.words import cut
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Verdict

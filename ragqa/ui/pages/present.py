@@ -12,17 +12,18 @@ PRESENT = "present"  # parameter of the address, "1"; it stays when other parame
 _AT = "presented"  # session key: the index of the present example
 _STYLE = """<style>
 html { font-size: 21px !important; }
-.st-key-choices, .st-key-present_go, .st-key-signed_in, .rq-brand { display: none !important; }
+.st-key-choices, .st-key-present_go, .st-key-signed_in, .st-key-phone, .rq-brand { display: none !important; }
 [data-testid=stHeader] { visibility: hidden; }
 [data-testid=stExpandSidebarButton] { visibility: visible; } /* the sliders are what a room wants to see move */
-.stMainBlockContainer { padding: 1.2rem 2.5rem 5rem !important; max-width: 84rem; margin: 0 auto; }
-.rq-evidence:not([hidden]) { top: 1rem; max-height: calc(100vh - 7rem); }
-.st-key-presenting { position: fixed; right: 1.5rem; bottom: 1rem; z-index: 97; width: auto; padding: 0.3rem 0.6rem;
-  border-radius: 0.6rem; background: var(--rq-paper); border: 1px solid rgba(120, 135, 145, 0.5); }
+.stMainBlockContainer { padding: 3.6rem 2.5rem 2rem !important; max-width: 84rem; margin: 0 auto; }
+.rq-evidence:not([hidden]) { top: 3.6rem; max-height: calc(100vh - 9rem); }
+.st-key-presenting { position: fixed; right: 1.5rem; top: 0.4rem; z-index: 97; width: auto; }
 @media (max-width: 640px) {
   html { font-size: 17px !important; }
-  .stMainBlockContainer { padding: 1rem 1rem 5rem !important; }
-  .st-key-presenting { left: 0.5rem; right: 0.5rem; }
+  [data-testid=stExpandSidebarButton]::after { content: none !important; }
+  .st-key-presenting [data-testid=stCaptionContainer] { display: none; }
+  .stMainBlockContainer { padding: 3.6rem 1rem 2rem !important; }
+  [data-testid=stLayoutWrapper]:has(> * > * > .st-key-follow_up) { bottom: 0 !important; }
 }
 </style>"""
 
@@ -56,7 +57,7 @@ def draw_presentation(examples: Sequence[str], ask: Callable[[str], None]) -> No
         if examples:
             st.button("Back", key="present_back", shortcut="Left", on_click=_step, args=(examples, -1, ask))
             st.button("Next", key="present_next", shortcut="Right", on_click=_step, args=(examples, 1, ask))
-            st.caption(f"{at + 1} of {len(examples)}" if at >= 0 else quantity(len(examples), "example"))
+            st.caption(f"{at + 1} of {len(examples)}" if at >= 0 else quantity(len(examples), "question"))
         st.button("Leave", key="present_leave", shortcut="Esc", on_click=_leave)
 
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import streamlit as st
 
+from ragqa.english.words import cut
 from ragqa.library.changes import stale_words
 from ragqa.records.results import RESULTS
 from ragqa.records.store import RecordStore
-from ragqa.records.words import cut
 from ragqa.server.access.policy import GROUP, Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from ragqa.corpus.documents.places import cited_number
+from ragqa.corpus.citing import cited_number
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls

@@ -17,6 +17,7 @@ from ragqa.infra.http import missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
 from ragqa.records.differences import Difference, differences
+from ragqa.records.limits import limits
 from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.ranking import adding_command, lacking_rankings
@@ -41,7 +42,6 @@ from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.pages.widgets import radio, slider, widgets
 from ragqa.ui.state import resources
-from ragqa.ui.state.limits import limits
 from ragqa.ui.state.settings_values import (
     FILTER,
     ON_PAGE,

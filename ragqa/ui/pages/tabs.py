@@ -12,20 +12,20 @@ import streamlit as st
 from ragqa.english.words import quantity
 from ragqa.index import Index
 from ragqa.records.differences import writer_model
+from ragqa.records.limits import limits
 from ragqa.records.memo import memo_of
 from ragqa.records.memo_files import memo_bytes
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
-from ragqa.records.words import with_names
+from ragqa.records.words import coverage_words, with_names
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.server.access.desk import CaseDesk
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Selection
-from ragqa.ui.html.answer import coverage_words
 from ragqa.ui.html.charts import growth_chart, path_chart
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
@@ -45,7 +45,6 @@ from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.pages.notes import draw_note
 from ragqa.ui.state import resources
 from ragqa.ui.state.desk import case_desk
-from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
 SHOWN_CANDIDATES = 30
@@ -194,7 +193,7 @@ def _only_problems(found: Shown) -> bool:
 def _obligations(drawn: _Drawn) -> None:
     view, found = drawn.view, drawn.found
     if not found.obligations:
-        words = "Duties of the kept passages appear here after scoring."
+        words = "Obligations of the kept passages appear here after scoring."
         if view.scored:
             words = "No sentence of the kept passages obliges anybody."
             if found.evaluation and not found.evaluation.obligations:
@@ -209,6 +208,10 @@ def _obligations(drawn: _Drawn) -> None:
         return
     so_far = "" if view.scored else f" so far, {len(view.final_obligations)} final"
     st.markdown(f"### The answer covers {coverage_words(view, found)}{so_far}")
+    by_repass = found.evaluation.obligations if found.evaluation and found.obligation_verdicts else ()
+    counts = sum(one.covered for one in by_repass), len(by_repass)
+    if by_repass and counts != (len(found.obligations) - len(found.uncovered), len(found.obligations)):
+        st.caption(f"RePASs counts {counts[0]} of {counts[1]}: by probability alone, and what obliges nobody, too.")
     rows = found.uncovered if _only_problems(found) else found.obligations
     if not rows:
         st.html(notice_html("Every obligation is covered.", "good"))

@@ -20,7 +20,7 @@ from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.reader import also_html, rule_html
 from ragqa.ui.html.render import RENDER, notice_html
-from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
+from ragqa.ui.pages.follow_up import draw_choices, draw_follow_up, draw_next, draw_thread
 from ragqa.ui.pages.notes import draw_findings_bar, notes_of
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.pages.tabs import draw_tabs, shows_raw
@@ -44,11 +44,13 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
     poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
     if view.asked.follow_up:
         draw_thread(view.asked.follow_up, resources.record_store(paths.records))
+    with st.container():  # also drawn while empty
+        draw_choices(view)
     st.fragment(partial(_live, run, settings, view), run_every=poll, key=PANES)()
     with st.container(key="after"):  # also drawn while empty, else the tabs would move and be redrawn at the end
         if view.record_id and not view.running and not view.asked.given:
-            st.fragment(partial(draw_follow_up, view, settings, resources.record_store(paths.records)), key=FOLLOW)()
             draw_next(view)
+            st.fragment(partial(draw_follow_up, view, settings, resources.record_store(paths.records)), key=FOLLOW)()
     index = resources.corpus_or_none(view.config.index, paths) if view.rankings else None
     st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow, key=TABS)()
 

@@ -26,6 +26,7 @@ function copied(html) {
   return into;
 }
 
+const DRAWER = "stSidebarCollapsed"; // under which the browser keeps that it is open, also for the next visit
 const NARROW = "(max-width: 900px)";
 const SENTENCE = ".rq-left .rq-said";
 const SAID = ".rq-left [data-show^='s']"; // a sentence or one of its citations
@@ -127,7 +128,12 @@ function panesIn(root) {
 
   const onClick = (event) => {
     if (event.target.closest("[data-testid=stExpandSidebarButton]")) { // the button vanishes, and the focus with it
-      setTimeout(() => document.querySelector("[data-testid=stSidebarUserContent] input")?.focus(), 300);
+      setTimeout(() => {
+        document.querySelector("[data-testid=stSidebarUserContent] input")?.focus();
+        Object.keys(localStorage).filter((key) => key.startsWith(DRAWER)).forEach((key) => localStorage.removeItem(key));
+      }, 300);
+    } else if (matchMedia(NARROW).matches && event.target.closest("a, .rq-act")) { // it would cover what comes next
+      document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
     }
     const act = event.target.closest(".rq-act");
     if (act) copy(act);

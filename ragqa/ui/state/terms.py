@@ -10,7 +10,7 @@ TERMS: Final[dict[str, str]] = {
     "nothing about whether the passages themselves are the right ones.",
     "E": "Entailment: how surely the passages say what each answer sentence says, on average. 1 is best.",
     "C": "Contradiction: how surely some passage says otherwise, on average. 0 is best.",
-    "OC": "Obligation coverage: the share of the duties in the passages that the answer covers. 1 is best.",
+    "OC": "Obligation coverage: the share of the obligations in the passages that the answer covers. 1 is best.",
     "verdict": "The result of rules on a sentence and its sources: they compare numbers, dates, names, conditions and "
     "exceptions, and also use E and C.",
     "RePASs raw": "Instead of the verdicts by rules: two thresholds on the highest raw probabilities.",

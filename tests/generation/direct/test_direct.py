@@ -239,6 +239,23 @@ def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest
     assert not any(isinstance(event, PassagesAdded) for event in events)
 
 
+def test_a_refusal_names_the_nearest_passages_as_they_are_cited():
+    title = "REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026 on ships that leave in the night"
+    ship = passage("1:1", TITANIC[0], title=title, number="CHAPTER I.Article 7.1.")
+    _, answer, _ = asked("How do I descale an espresso machine?", Ranking.of("fused", [ScoredPassage(ship, 1.0)]))
+    assert answer.text == (
+        f"{REFUSAL} No passage found has “descale”, “espresso”, “machine”. "
+        "Nearest to it: Regulation (EU) 2026/7 Article 7(1)."
+    )
+    assert answer.choices == ()
+
+
+def test_misspelt_words_are_offered_as_the_passages_spell_them():
+    _, answer, _ = asked("Must a broker shw an iceburg lisence?", ranked("An iceberg sank it.", "A licence is due."))
+    assert answer.is_refusal
+    assert answer.choices == ("Must a broker shw an iceberg licence?",)
+
+
 def test_a_vague_question_is_answered_and_asked_back_with_the_headings_that_it_is_found_under():
     fees = ranked("Fees are due in May.", "A fee of 300 is due for each application.", "Gold melts at 1,064 degrees.")
     asked_back = ("What about fees, under “Title 1”?", "What about fees, under “Title 2”?")
