@@ -172,7 +172,10 @@ class Pipeline:
         top_k, named = self.config.retrieval.top_k, self.index.documents_named(asked)
         if not named:
             return rank(self.retrievers, searched, top_k)
-        return tuple(one.within(named, top_k) for one in rank(self.retrievers, searched, WIDER * top_k))
+        documents = frozenset[str]().union(*named.values())
+        for name in named:  # all of their passages are of that name, so that it tells none from another
+            searched = " ".join(searched.replace(name, " ").split()) or searched
+        return tuple(one.within(documents, top_k) for one in rank(self.retrievers, searched, WIDER * top_k))
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
         """The ranking, with the rules that the question names by number first."""

@@ -299,10 +299,11 @@ def test_a_question_that_names_documents_is_searched_in_these_alone():
         retrievers=(retriever,),
         config=Config(filtering=FilteringConfig(max_drop=1.0, threshold=0.0)),
     )
-    pipeline.index.documents_named = lambda question: frozenset({"any"}) if "COPY" in question else frozenset()
+    pipeline.index.documents_named = lambda question: {"COPY": frozenset({"any"})} if "COPY" in question else {}
     events = list(pipeline.run(Question("Who must act under COPY?")))
     assert [one.passage_id for one in generator.calls[0][1]] == ["any:2.1"]
     answered = next(event.answer for event in events if isinstance(event, Answered))
-    assert answered.note == "Searched only in what the question names: Copy Rules."
+    assert answered.note == "Searched only in what the question names: Copy."
     assert [hit.passage.passage_id for hit in pipeline.search("Who must act under COPY?").hits] == ["any:2.1"]
+    assert retriever.calls[-1][0] == "Who must act under ?"
     assert len(pipeline.search("Who must act?").hits) == 3

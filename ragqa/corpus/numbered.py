@@ -76,16 +76,15 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
-def documents_named(question: str, passages: Sequence[Passage]) -> frozenset[str]:
-    """The documents with numbered rules that the question names: "the Data Act", "DORA", "2022/2554"; mostly none.
+def documents_named(question: str, passages: Sequence[Passage]) -> dict[str, frozenset[str]]:
+    """The names of documents with numbered rules in the question ("Data Act", "DORA"), and the ids; mostly none.
 
     A name is a capitalised phrase like "Data Act" or "Lamp Oil Rules", whose words are in a document's title or id, or
     one such word or code that no text has: other words are found in the texts. What many documents have is no name.
     """
     if not any(one.number for one in islice(passages, FIRST)):  # an encyclopedia
-        return frozenset()
-    found = names_in(question, _titled(passages), lambda word: _is_in_text(word, passages))
-    return frozenset().union(*found.values())
+        return {}
+    return names_in(question, _titled(passages), lambda word: _is_in_text(word, passages))
 
 
 def names_in(question: str, titled: Sequence[Passage], is_in_text: Callable[[str], bool]) -> dict[str, frozenset[str]]:

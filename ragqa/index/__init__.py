@@ -108,8 +108,8 @@ class Index:
 
         return asked_by_number(question, self.passages, ranked) if names_a_rule(question) else ()
 
-    def documents_named(self, question: str) -> frozenset[str]:
-        """The documents that the question names; see `ragqa.corpus.numbered.documents_named`."""
+    def documents_named(self, question: str) -> Mapping[str, frozenset[str]]:
+        """The names of documents in the question, and the ids of each; see `ragqa.corpus.numbered.documents_named`."""
         from ragqa.corpus.numbered import documents_named
 
         return documents_named(question, self.passages)

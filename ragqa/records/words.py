@@ -6,7 +6,7 @@ The page and memos both take their words from here, so that they describe an ans
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from ragqa.corpus.citing import cited_number, document_name, short_names, title_words
@@ -58,10 +58,11 @@ def as_of_words(day: str, selection: Selection) -> str:
     return f"As of {day}. Left out, not in force then: {named}{more}."
 
 
-def within_words(documents: Collection[str], selection: Selection) -> str:
-    """What an answer says about the documents, by id, that its question names; empty without any."""
-    if not documents:
+def within_words(named: Mapping[str, Collection[str]], selection: Selection) -> str:
+    """What an answer says about the names of documents in its question, each with the ids; empty without any."""
+    if not named:
         return ""
+    documents = frozenset[str]().union(*named.values())
     found = (one.passage for one in (*selection.kept, *selection.dropped))
     titles = {one.title or one.document_id for one in found if one.document_id in documents} or documents
     names = sorted(map(document_name, titles))

@@ -1,10 +1,11 @@
 """What is related to a passage: references both ways, reasons where there are none, terms once."""
 
+import re
 from types import SimpleNamespace
 
 from ragqa.corpus.reference_grammar import Reference
 from ragqa.library.definitions import Glossary
-from ragqa.library.related import related
+from ragqa.library.related import Related, related
 from ragqa.ui.html.reader import also_html, beside_html
 from tests.support.fakes import passage
 
@@ -42,3 +43,17 @@ def test_references_both_ways_and_terms_once_and_their_html_is_escaped():
         assert "<b>." not in html
     assert "not linked, no such rule" in beside_html(found, "funds")
     assert also_html(related(INDEX, {}, Glossary(()), PASSAGES[0]), "funds") == ""
+
+
+def test_a_document_is_named_once_among_the_references_of_a_source():
+    cited = [
+        passage(f"{document}:{n}", "x", title=f"{document} Rules", number=f"Article {n}.1.")
+        for document, n in (("Lamp", 1), ("Lamp", 2), ("Oil", 3), ("Lamp", 4))
+    ]
+    html = also_html(Related((), tuple(cited), ()), "c")
+    assert re.findall(r">([^<>]+)</a>", html) == [
+        "Lamp Article 1(1)",
+        "Article 2(1)",
+        "Oil Article 3(1)",
+        "Lamp Article 4(1)",
+    ]

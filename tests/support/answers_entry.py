@@ -40,7 +40,7 @@ def load_pipeline(seconds, config, *, generator=None):
     return make_pipeline(
         config=config,
         index=SimpleNamespace(
-            manifest=Manifest(), passages=(), asked_by_number=lambda *_: (), documents_named=lambda _: frozenset()
+            manifest=Manifest(), passages=(), asked_by_number=lambda *_: (), documents_named=lambda _: {}
         ),
         generator=generator or asking(replace(config.generation, max_retries=0), scorer),
         scorer=scorer,

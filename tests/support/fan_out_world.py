@@ -63,7 +63,7 @@ def parts(config: Config | None = None, generator=None, records=None, retriever:
             manifest=FakeManifest(),
             text_of=lambda passage: passage.text,
             asked_by_number=lambda *_: (),
-            documents_named=lambda _: frozenset(),
+            documents_named=lambda _: {},
         ),
         "retrievers": (retriever or WordRetriever(),),
         "generator": generator,

@@ -42,7 +42,7 @@ def make_pipeline(**changes) -> Pipeline:
             manifest=FakeManifest(),
             text_of=lambda passage: passage.text,
             asked_by_number=lambda *_: (),
-            documents_named=lambda _: frozenset(),
+            documents_named=lambda _: {},
         ),
         "retrievers": tuple(FakeRetriever(ranking) for ranking in rankings),
         "generator": FakeGenerator(ANSWER),

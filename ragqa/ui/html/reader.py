@@ -209,6 +209,13 @@ def also_html(found: Related, corpus: str) -> str:
 
 
 def _links(passages: Sequence[Passage], corpus: str) -> list[tuple[str, Passage, str]]:
-    """(address, passage, name) of each, for a list in which no two documents have the same name."""
-    names = zip(passages, short_names(passages), strict=True)
-    return [(passage_address(corpus, one), one, name) for one, name in names]
+    """(address, passage, name) of each, for a list in which no two documents have the same name.
+
+    After a passage of the same document, the number is enough.
+    """
+    links, before = [], ""
+    for one, name in zip(passages, short_names(passages), strict=True):
+        number = cited_number(one.number) if one.document_id == before else ""
+        links.append((passage_address(corpus, one), one, number or name))
+        before = one.document_id
+    return links

@@ -257,7 +257,7 @@ def test_the_command_line_prints_the_tree(monkeypatch, store):
     import ragqa.pipeline
     from ragqa.cli import app as cli
 
-    index = SimpleNamespace(manifest=Manifest(), documents_named=lambda _: frozenset())
+    index = SimpleNamespace(manifest=Manifest(), documents_named=lambda _: {})
     whole = make_pipeline(**(parts() | {"index": index}))
     monkeypatch.setattr(ragqa.pipeline, "load_pipeline", lambda *_: whole)
     result = CliRunner().invoke(cli, ["ask", COMPARISON, "--generator", "fan-out"])
