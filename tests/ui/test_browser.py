@@ -230,7 +230,6 @@ def test_from_a_question_to_its_record_on_every_tab(answered, address):
     assert record.status == "scored"
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
     composite = record.scored.of(record.scoring.mode).repass.composite
-    page.locator(".rq-line > summary").click()  # an answer that only quotes has RePASs below the line
     assert only_text(page, ".rq-panes .rq-big") == f"{composite:.2f}".lstrip("0")
 
     answer = answer_text(page)
