@@ -267,7 +267,8 @@ def test_only_what_is_allowed_can_be_loaded_on_the_page(monkeypatch):
     monkeypatch.setenv("RAGQA_PAGE_MODELS", "some/reranker, ./mine")
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     offered = at.selectbox(key="set_reranker").options
-    own = ["ranker-regulation", "ranker-adgm", "ranker-adgm-large", "answers-minilm-l12"]
+    one = "Learning to rank, one rulebook"
+    own = ["Learning to rank", one, f"{one}, large", "Cross-encoder"]
     assert offered[:7] == ["off", *own, "some/reranker", "./mine"]
     forged = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     forged.session_state["set_reranker"] = "stranger/model"

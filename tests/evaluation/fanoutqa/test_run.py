@@ -248,7 +248,9 @@ def test_an_index_is_searched_with_the_models_own_words():
 
 
 def test_an_index_gives_what_its_pipeline_fuses():
-    search = index_search(make_pipeline(generator=None, index=SimpleNamespace(manifest=_Manifest())))
+    search = index_search(
+        make_pipeline(generator=None, index=SimpleNamespace(manifest=_Manifest(), documents_named=lambda _: {}))
+    )
     found = search.find("who must act", "ignored")
     assert [fragment.text[:16] for fragment in found.fragments] == [
         "A firm must act ",

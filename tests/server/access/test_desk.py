@@ -148,7 +148,7 @@ def test_where_nobody_signs_in_a_name_is_kept_and_called_not_proven(world):
         if one["act"] == Act.REVIEW and one["who"] == "local" and "Bob" in one["name"]
     )
     assert entry["what"] == "approved"
-    with pytest.raises(RagqaError, match="your name: expected"):
+    with pytest.raises(RagqaError, match="your name is empty: expected 1 to"):
         world.desk("root", " ", guarded=False).note(world.case_id, "x")
 
 
