@@ -94,7 +94,10 @@ def names_in(question: str, titled: Sequence[Passage], is_in_text: Callable[[str
     names: dict[str, list[str]] = {
         word: [word]
         for word in _WORD.findall(question)
-        if len(word) > 2 and word.casefold() in known and ("/" in word or not is_in_text(word.casefold()))
+        if len(word) > 2
+        and not word.isdigit()  # a year may be in the name of a file
+        and word.casefold() in known
+        and ("/" in word or not is_in_text(word.casefold()))
     }
     names |= {phrase: _wordings(phrase) for phrase in _INSTRUMENT.findall(question)}
     found: dict[str, frozenset[str]] = {}

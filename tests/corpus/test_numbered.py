@@ -95,6 +95,7 @@ def test_a_number_before_an_article_is_its_chapter():
         ("What does Regulation (EU) 2031/77 require?", {"candle-act"}),
         ("How many lamps may a boat carry?", set()),  # "lamps" is found in the texts
         ("What does the Act say on boats?", set()),
+        ("What does the Act say of boats in 2031?", set()),  # a year
         ("What is a CNC lamp?", set()),  # its text speaks of CNC itself
     ],
 )
@@ -102,6 +103,7 @@ def test_documents_are_named_by_what_only_their_titles_and_ids_have(question, do
     corpus = (
         passage("eu-lota-act", "Article 1", "On the trade in lamp oil (Lamp Oil Act)"),
         passage("candle-act", "Article 1", "Regulation (EU) 2031/77 on candles"),
+        passage("draft-2031", "Article 1", "A draft"),
         Passage("cnc:1", "cnc", "A CNC lamp is a lamp. Boats, owners and fines.", title="CNC lamps", number="1"),
         *(passage(f"other-{n}", "Article 1", f"Other thing {n}") for n in range(3)),
     )
