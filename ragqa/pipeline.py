@@ -110,7 +110,7 @@ class Pipeline:
             raise QuestionError(msg)
         config, generator, before = replace(self.config, filtering=filtering), self.generator, question.follow_up
         if isinstance(generator, SearchingGenerator):  # it selects passages itself
-            generator = _generator(config, self.models, self.models.scorer(config.scoring))
+            generator = _generator(config, self.models, self.models.scorer(config.scoring), self.index)
         if before:
             same = (name for name in ("asked", "rewritten") if getattr(before, name) == question.text)
             before = replace(before, **dict.fromkeys(same, asked.rest))
@@ -165,16 +165,18 @@ class Pipeline:
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """How far the answer, written from these passages, answers the question; None for a refusal."""
         encoder = self.models.sentences or self.models.encoder
-        return relevance(question, answer, passages, encoder, self.models.selector)
+        names = self.index.documents_named(question.query)
+        return relevance(question, answer, passages, encoder, self.models.selector, names)
 
     def _rankings(self, searched: str, asked: str) -> tuple[Ranking, ...]:
         """One ranking per retriever; if the question names documents, of their passages alone."""
         top_k, named = self.config.retrieval.top_k, self.index.documents_named(asked)
         if not named:
             return rank(self.retrievers, searched, top_k)
+        from ragqa.corpus.numbered import without_names  # modules that few questions need
+
         documents = frozenset[str]().union(*named.values())
-        for name in named:  # all of their passages are of that name, so that it tells none from another
-            searched = " ".join(searched.replace(name, " ").split()) or searched
+        searched = without_names(searched, named) or searched  # a name that all of their passages have tells nothing
         return tuple(one.within(documents, top_k) for one in rank(self.retrievers, searched, WIDER * top_k))
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
@@ -263,7 +265,7 @@ def assemble(
         config=replace(config, fusion=fusion, reranking=config.reranking if models.reranker else RerankingConfig()),
         index=index,
         retrievers=(*of_index, *added_retrievers(index, named), *own),
-        generator=_generator(config, models, scorer),
+        generator=_generator(config, models, scorer, index),
         scorer=scorer,
         models=models,
         records=records,
@@ -325,7 +327,9 @@ def _second(config: Config) -> SecondOpinions | None:
     return SecondOpinions(opinion_client(config), of_all=config.scoring.verifier == "llm-all")
 
 
-def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:
+def _generator(
+    config: Config, models: Models, scorer: RepassScorer, index: Index
+) -> Generator | SearchingGenerator | None:
     """The configured generator, or None for "none". It verifies its drafts with the scorer's own models."""
     name = config.generation.generator
     if name == "none":
@@ -338,6 +342,7 @@ def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generato
         encoder=models.encoder,
         obligations=models.obligations,
         selector=models.selector,
+        names_of=index.documents_named,
         verifier=RepassVerifier(scorer),
         api_key=api_key(),
         prompts=prompt_folder(),

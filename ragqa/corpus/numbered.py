@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -76,7 +76,8 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
-def documents_named(question: str, passages: Sequence[Passage]) -> dict[str, frozenset[str]]:
+@lru_cache(256)
+def documents_named(question: str, passages: Sequence[Passage]) -> Mapping[str, frozenset[str]]:
     """The names of documents with numbered rules in the question ("Data Act", "DORA"), and the ids; mostly none.
 
     A name is a capitalised phrase like "Data Act" or "Lamp Oil Rules", whose words are in a document's title or id, or
@@ -84,12 +85,7 @@ def documents_named(question: str, passages: Sequence[Passage]) -> dict[str, fro
     """
     if not any(one.number for one in islice(passages, FIRST)):  # an encyclopedia
         return {}
-    return names_in(question, _titled(passages), lambda word: _is_in_text(word, passages))
-
-
-def names_in(question: str, titled: Sequence[Passage], is_in_text: Callable[[str], bool]) -> dict[str, frozenset[str]]:
-    """Each name of a document as the question has it, and the documents; ``titled`` has one passage of each."""
-    owns = {one.document_id: [_own_words(one.title), _own_words(one.document_id)] for one in titled}
+    owns = {one.document_id: [_own_words(one.title), _own_words(one.document_id)] for one in _titled(passages)}
     known = frozenset().union(*(words for own in owns.values() for words in own))
     names: dict[str, list[str]] = {
         word: [word]
@@ -97,7 +93,7 @@ def names_in(question: str, titled: Sequence[Passage], is_in_text: Callable[[str
         if len(word) > 2
         and not word.isdigit()  # a year may be in the name of a file
         and word.casefold() in known
-        and ("/" in word or not is_in_text(word.casefold()))
+        and ("/" in word or not _is_in_text(word.casefold(), passages))
     }
     names |= {phrase: _wordings(phrase) for phrase in _INSTRUMENT.findall(question)}
     found: dict[str, frozenset[str]] = {}
@@ -109,6 +105,13 @@ def names_in(question: str, titled: Sequence[Passage], is_in_text: Callable[[str
                 found[wording] = having
                 break
     return found
+
+
+def without_names(text: str, names: Iterable[str], instead: str = "") -> str:
+    """The text with ``instead`` for these names of documents, and for the article before them."""
+    for name in names:
+        text = re.sub(rf"\b(?:the )?{re.escape(name)}\b", instead, text, flags=re.IGNORECASE)
+    return " ".join(text.split())
 
 
 def _wordings(phrase: str) -> list[str]:
@@ -123,15 +126,11 @@ def _own_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold())) - {"the", "of", "on", "and", "for"}
 
 
-def has_word(word: str, texts: Iterable[str]) -> bool:
-    """Whether one of the texts has this word in any form."""
-    begins = re.compile(rf"\b{re.escape(stem(word))}", re.IGNORECASE)
-    return any(begins.search(text) for text in texts)
-
-
 @lru_cache(4096)
 def _is_in_text(word: str, passages: Sequence[Passage]) -> bool:
-    return has_word(word, (one.text for one in passages))
+    """Whether a text has this word in any form."""
+    begins = re.compile(rf"\b{re.escape(stem(word))}", re.IGNORECASE)
+    return any(begins.search(one.text) for one in passages)
 
 
 @lru_cache(64)

@@ -8,21 +8,22 @@ other languages, relevance is estimated from cosine similarity and shared words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
+from types import MappingProxyType
 from typing import Final
 
+from ragqa.corpus.numbered import without_names
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of, words_of
-from ragqa.generation.direct.asking import Part, parts_of, without_names
+from ragqa.generation.direct.asking import UNNAMED, Part, parts_of
 from ragqa.generation.direct.weighing import (
     BORROWED,
     heading_above,
     in_context,
     log_odds,
     logistic,
-    names_of_documents,
     unread_names,
     vectors_of,
 )
@@ -45,10 +46,12 @@ def relevance(
     passages: Sequence[Passage],
     encoder: Encoder,
     selector: Selector | None = None,
+    names: Mapping[str, frozenset[str]] = MappingProxyType({}),
 ) -> Relevance | None:
     """How far the answer answers the question, in [0, 1]: the mean over its parts, each with its reason.
 
-    ``passages`` are the kept ones, which citations number. None if the question is blank, or if the answer has no
+    ``passages`` are the kept ones, which citations number; ``names`` are those of documents in the question, with the
+    ids of the documents. None if the question is blank, or if the answer has no
     sentence or is a refusal.
     """
     if answer.is_refusal or not answer.sentences or not question.text.strip():
@@ -58,8 +61,8 @@ def relevance(
     stems = frozenset().union(*(read(f"{head}\n{one.text}").stems for head, one in zip(above, said, strict=True)))
     texts = [in_context(one.text, head) for one, head in zip(said, above, strict=True)]
     vectors = encoder.encode([one.text for one in said])
-    unread = unread_names(names_of_documents(question.text, passages), passages)
-    asked_for, query = parts_of(question.text), without_names(question.text, unread)
+    unread = unread_names(names, passages)
+    asked_for, query = parts_of(question.text), without_names(question.text, unread, UNNAMED)
     parts = [part.without_names(unread) for part in asked_for]
     reads = selector if language_of(question.text) == ENGLISH else None
     found = []

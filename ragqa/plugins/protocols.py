@@ -7,8 +7,8 @@ These objects are shared by every session of the page and must be safe to call f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Generator as Stream
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -22,6 +22,7 @@ from ragqa.types.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.types.scores import Breakdown, Coverage, NliProbabilities
 
 FloatMatrix = npt.NDArray[np.float32]
+NamesOf = Callable[[str], Mapping[str, frozenset[str]]]  # names of documents in a question, with the ids of each
 
 
 class Retriever(Protocol):

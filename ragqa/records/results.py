@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from ragqa.types.scores import Verdict
@@ -26,8 +26,13 @@ def result_words(given: str, is_refusal: str, reason: str, not_found: str, verdi
     answered, partly, none, checked = RESULTS
     if not given:
         return none if is_refusal in {"1", "true"} or reason == "empty" else partly if '"' in not_found else answered
-    counts = Counter(Verdict(one["verdict"]) for one in json.loads(verdicts or "[]"))
-    against = counts.total() - counts[Verdict.SUPPORTED] - counts[Verdict.NONE] - counts[Verdict.UNSUPPORTED]
-    found = [(against, "contradicted"), (counts[Verdict.UNSUPPORTED], "not supported")]
-    words = ", ".join(f"{count} {how}" for count, how in found if count) or "every sentence supported"
-    return f"{checked}: {words}" if counts else checked
+    said = [Verdict(one["verdict"]) for one in json.loads(verdicts or "[]")]
+    return f"{checked}: {against_words(said) or 'every sentence supported'}" if said else checked
+
+
+def against_words(verdicts: Sequence[Verdict]) -> str:
+    """How many sentences are contradicted and not supported; "" if every one is supported."""
+    against = sum(one is not Verdict.SUPPORTED for one in verdicts)
+    refuted = sum(one not in {Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.NONE} for one in verdicts)
+    counts = ((refuted, "contradicted"), (against - refuted, "not supported"))
+    return ", ".join(f"{count} {how}" for count, how in counts if count)

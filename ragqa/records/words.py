@@ -14,6 +14,7 @@ from ragqa.corpus.documents.places import place_words
 from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
 from ragqa.records.findings import findings_of
+from ragqa.records.results import against_words
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, Drop, Passage, Selection
@@ -127,12 +128,8 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
     verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
     if not view.scored or not verdicts:
         return "", ""
-    against = sum(one is not Verdict.SUPPORTED for one in verdicts)
-    if not against:
+    if not (words := against_words(verdicts)):
         return "Every sentence is supported", "answered"
-    refuted = sum(one not in {Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.NONE} for one in verdicts)
-    counts = ((refuted, "contradicted"), (against - refuted, "not supported"))
-    words = ", ".join(f"{count} {how}" for count, how in counts if count)
     return f"Of {quantity(len(verdicts), 'sentence')}: {words}", "partly"
 
 

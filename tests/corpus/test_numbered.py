@@ -108,4 +108,4 @@ def test_documents_are_named_by_what_only_their_titles_and_ids_have(question, do
         *(passage(f"other-{n}", "Article 1", f"Other thing {n}") for n in range(3)),
     )
     assert frozenset().union(*documents_named(question, corpus).values()) == documents
-    assert not documents_named(question, [Passage(p.passage_id, p.document_id, p.text, p.title) for p in corpus])
+    assert not documents_named(question, tuple(Passage(p.passage_id, p.document_id, p.text, p.title) for p in corpus))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 from typing import Final
 
+from ragqa.corpus.numbered import without_names
 from ragqa.english.reading import Reading, read
 from ragqa.english.words import STOP_WORDS, stem, words_of
 from ragqa.generation.fanout.decomposition import sides_of
@@ -28,6 +29,7 @@ class Asked(StrEnum):
     OTHER = "something else"
 
 
+UNNAMED: Final = "this act"  # what the selector reads for a name that neither title nor texts have
 MOST_OF_A_VAGUE_ONE: Final = 6  # words of a vague question
 _AUXILIARY: Final = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had)"
 _OPENS: Final = (
@@ -124,9 +126,10 @@ class Part:
         return len(self.content) <= is_open and len(self.text.split()) <= MOST_OF_A_VAGUE_ONE
 
     def without_names(self, names: Collection[str]) -> Part:
-        """The part without these names of documents; see `without_names`."""
+        """The part without these names of documents, with `UNNAMED` in their place."""
         named = frozenset[str]().union(*(read(name).stems for name in names))
-        return replace(self, text=without_names(self.text, names), content=self.content - named or self.content)
+        text = without_names(self.text, names, UNNAMED)
+        return replace(self, text=text, content=self.content - named or self.content)
 
     def fit(self, sentence: Reading) -> float:
         """How well a sentence has the kind of answer that is asked for, in [0, 1]; .5 if the kind is unknown."""
@@ -177,13 +180,6 @@ class Part:
 
 def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
     return any(one.dimension in dimensions for one in sentence.quantities)
-
-
-def without_names(text: str, names: Iterable[str]) -> str:
-    """The text with "this act" for these names of documents, which neither their titles nor their texts have."""
-    for name in names:
-        text = re.sub(rf"\b(?:the )?{re.escape(name)}\b", "this act", text, flags=re.IGNORECASE)
-    return text
 
 
 def parts_of(question: str) -> tuple[Part, ...]:

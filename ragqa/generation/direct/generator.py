@@ -15,12 +15,13 @@ from difflib import get_close_matches
 from typing import Final
 
 from ragqa.corpus.citing import short_names, title_words
+from ragqa.corpus.numbered import without_names
 from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import LINE, Answerability, answerability
-from ragqa.generation.direct.asking import Part, parts_of, without_names
+from ragqa.generation.direct.asking import UNNAMED, Part, parts_of
 from ragqa.generation.direct.weighing import (
     SEPARATOR,
     Evidence,
@@ -34,7 +35,7 @@ from ragqa.generation.direct.weighing import (
     vectors_of,
 )
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.plugins.protocols import Encoder, Search, Selector
+from ragqa.plugins.protocols import Encoder, NamesOf, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
@@ -94,8 +95,13 @@ class DirectGenerator:
         config: GenerationConfig,
         filtering: FilteringConfig,
         selector: Selector | None = None,
+        names_of: NamesOf = lambda _: {},
     ) -> None:
-        """Without ``selector`` only cosine similarity and words decide."""
+        """Without ``selector`` only cosine similarity and words decide.
+
+        ``names_of`` gives the names of documents in a question with the ids of each, as `Index.documents_named`.
+        """
+        self._names_of = names_of
         self._encoder = encoder
         self._selector = selector
         self._config = config
@@ -117,7 +123,7 @@ class DirectGenerator:
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
         """Yields the selection, but no part of the answer."""
         selection = select(ranking, self._filtering)
-        evidence = Evidence(standing(ranking, self._filtering.in_force), question.query)
+        evidence = Evidence(standing(ranking, self._filtering.in_force), self._names_of(question.query))
         parts = parts_of(question.query)
         named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
         sources = tuple(filter(is_readable, named or evidence.sentences)) or named or evidence.sentences
@@ -152,7 +158,7 @@ class DirectGenerator:
         vectors = self._encoder.encode([source.text for source in sources])
         scores, best, answerable = [], [], []
         meant = [evidence.places_in(sources, evidence.named_by(part.text)) for part in parts]
-        query = without_names(question.query, evidence.unread)
+        query = without_names(question.query, evidence.unread, UNNAMED)
         parts = [part.without_names(evidence.unread) for part in parts]
         for part, asked, within in zip(parts, vectors_of(parts, query, self._encoder), meant, strict=True):
             cosines = (vectors @ asked[0]).tolist()

@@ -17,7 +17,7 @@ from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of
 from ragqa.generation.direct.generator import DirectGenerator
 from ragqa.generation.llm.generator import LlmGenerator
-from ragqa.plugins.protocols import Encoder, Search, Selector
+from ragqa.plugins.protocols import Encoder, NamesOf, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, Token
@@ -41,10 +41,11 @@ class DirectLlmGenerator(LlmGenerator):
         api_key: str | None = None,
         prompts: Path | None = None,
         selector: Selector | None = None,
+        names_of: NamesOf = lambda _: {},
     ) -> None:
-        """As `LlmGenerator`; ``encoder``, ``filtering`` and ``selector`` are those of the pipeline."""
+        """As `LlmGenerator`; ``encoder``, ``filtering``, ``selector`` and ``names_of`` are those of the pipeline."""
         super().__init__(config, api_key, prompts)
-        self._direct = DirectGenerator(encoder, config, filtering, selector)
+        self._direct = DirectGenerator(encoder, config, filtering, selector, names_of)
 
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search

@@ -15,7 +15,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from ragqa.corpus.numbered import has_word, names_in
 from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.generation.direct.asking import Part
@@ -64,10 +63,10 @@ class Source:
 class Evidence:
     """The sentences of the best passages of a ranking, and how rare a word is among all passages found."""
 
-    def __init__(self, ranking: Ranking, question: str = "") -> None:
+    def __init__(self, ranking: Ranking, names: Mapping[str, frozenset[str]]) -> None:
         """``names`` are those of documents in the question, such as "DORA", with the ids of the documents."""
+        self.names = names
         self._found = [hit.passage for hit in ranking.hits]
-        self.names = names_of_documents(question, self._found)
         self.unread = unread_names(self.names, self._found)
         self.n_named = sum(hit.note == BY_NUMBER for hit in ranking.hits[:READ])  # at the top, asked for by number
         places = self._places_read()
@@ -118,16 +117,14 @@ class Evidence:
         return tuple(found[:MOST_SENTENCES])
 
 
-def names_of_documents(question: str, passages: Sequence[Passage]) -> dict[str, frozenset[str]]:
-    """The names of documents in the question, such as "DORA", and the documents that each names, by id."""
-    numbered = {one.document_id: one for one in passages if one.number}
-    return names_in(question, [*numbered.values()], lambda word: has_word(word, (one.text for one in passages)))
-
-
 def unread_names(names: Mapping[str, frozenset[str]], passages: Sequence[Passage]) -> list[str]:
     """The names that not all titles of their documents have, so that the selector cannot understand them."""
     titles = {one.document_id: read(one.title).stems for one in passages}
-    return [name for name, documents in names.items() if not all(read(name).stems <= titles[one] for one in documents)]
+    return [
+        name
+        for name, documents in names.items()
+        if not all(read(name).stems <= titles[one] for one in documents & titles.keys())
+    ]
 
 
 def stems_of(passage: Passage) -> frozenset[str]:

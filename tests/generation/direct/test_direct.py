@@ -1,10 +1,12 @@
 """The direct answer: which sentence comes first, what is named as not found, what is refused."""
 
+from functools import partial
 from zlib import crc32
 
 import numpy as np
 import pytest
 
+from ragqa.corpus.numbered import documents_named
 from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.filtering import select
 from ragqa.fusion import led_by, rerank
@@ -63,8 +65,9 @@ def ranked(*texts, scores=None):
 
 
 def asked(question, ranking, filtering=None, selector=None, **config):
-    filtering = filtering or FilteringConfig(0.0, 1.0)
-    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering, selector)
+    filtering, passages = filtering or FilteringConfig(0.0, 1.0), tuple(hit.passage for hit in ranking.hits)
+    names_of = partial(documents_named, passages=passages)
+    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering, selector, names_of)
     events, (answer, selection) = drain(generator.stream_searching(Question(question), ranking, None))
     assert [event for event in events if isinstance(event, Selected)] == [Selected(selection)]
     return events, answer, selection
@@ -366,3 +369,11 @@ def test_a_named_act_without_an_answer_is_not_answered_by_another():
     _, answer, _ = asked("Who sells wick oil under LOTA?", acts("candle-act", "eu-lota-act"), selector=selector)
     assert answer.is_refusal
     assert not any("candle" in text.lower() for _, text in selector.read)
+
+
+def test_what_the_index_does_not_know_as_a_name_limits_nothing():
+    """A word may be in the title of one passage found and in no text found, and yet be a common word of the corpus."""
+    generator = DirectGenerator(Encoder(), GenerationConfig(), FilteringConfig(0.0, 1.0), FakeSelector(Office=4.0))
+    question = Question("Who sells wick oil under LOTA?")
+    _, (answer, _) = drain(generator.stream_searching(question, acts("candle-act", "eu-lota-act"), None))
+    assert answer.sentences[0].text == ACTS["candle-act"][1]
