@@ -222,8 +222,8 @@ def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
     """Creates the part of this name: calls its maker with those of ``given`` that its parameters name.
 
     For generators: ``config`` (GenerationConfig), ``filtering`` (FilteringConfig), ``encoder``, ``obligations``,
-    ``verifier``, ``selector``, ``names_of``, ``api_key``, ``prompts`` (a folder or None). For retrievers: ``index``, and ``folder`` if they have
-    files. For corpus formats: ``source``, ``chunk_max_tokens``. For all: ``name``.
+    ``verifier``, ``selector``, ``names_of``, ``api_key``, ``prompts`` (a folder or None). For retrievers: ``index``,
+    and ``folder`` if they have files. For corpus formats: ``source``, ``chunk_max_tokens``. For all: ``name``.
 
     Raises ConfigError for an unknown name, and if another package's maker asks for something else, fails, or returns
     an object that does not follow `ragqa.plugins.protocols`.
