@@ -104,7 +104,7 @@ def _plain(text: str) -> str:
 
 def edited(said: Reading, found: Reading, copied: float = COPIED) -> Clash | None:
     """The clash of two sentences that otherwise share nearly all their words; None where there is none."""
-    clash = quantity_clash(said, found) or date_clash(said, found)
+    clash = clash_of(said, found)
     if clash is None:
         return None
     mine, its = said.content - _stems(clash.said), found.content - _stems(clash.found)
@@ -113,6 +113,11 @@ def edited(said: Reading, found: Reading, copied: float = COPIED) -> Clash | Non
 
 def _stems(span: Span) -> frozenset[str]:
     return read(span.text).stems
+
+
+def clash_of(said: Reading, found: Reading) -> Clash | None:
+    """The first number, unit, amount or date in which the two sentences differ; None where there is none."""
+    return quantity_clash(said, found) or date_clash(said, found)
 
 
 def quantity_clash(said: Reading, found: Reading) -> Clash | None:

@@ -16,7 +16,7 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief, calibration_of
-from ragqa.scoring.verdicts.copies import Clash, Quotations, date_clash, edited, quantity_clash
+from ragqa.scoring.verdicts.copies import Clash, Quotations, clash_of, edited
 from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in, repeated
 from ragqa.scoring.verdicts.windows import Similarity, Window, Windows
 from ragqa.settings.scoring import ScoringConfig
@@ -151,7 +151,7 @@ class Judge:
         place = windows[n].positions[0]
         words = failing and f"“{failing.span.text}”"
         said, source = read(text), read(self.premises[place].text)
-        clash = quantity_clash(said, source) or date_clash(said, source)
+        clash = clash_of(said, source)
         otherwise = f"says otherwise than {words}" if words else "is on the same matter and says otherwise"
         reason = {
             Verdict.SUPPORTED: f"{self._number(place)} says the same in other words",

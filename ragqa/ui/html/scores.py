@@ -67,7 +67,8 @@ def trust_html(
 ) -> str:
     """One line on trust: the number of sentences with each mark, then ``facts``; opened, the parts of RePASs.
 
-    ``repass`` is None for a refusal, which is not scored; where every sentence is quoted, RePASs stands only there.
+    ``repass`` is None for a refusal, which is not scored. Where every sentence is quoted, the opened line says what
+    RePASs does not say of quotations.
     """
     found = Counter(marks)
     counts = [(kind, counted_mark(word, n)) for (word, kind), n in found.items()]

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.english.reading import read
-from ragqa.scoring.verdicts.copies import date_clash, edited, quantity_clash
+from ragqa.scoring.verdicts.copies import clash_of, date_clash, edited, quantity_clash
 
 
 def clash(said: str, found: str) -> tuple[str, str, str] | None:
     """(kind, the answer's words, the source's words) of the first clash."""
-    first = quantity_clash(read(said), read(found)) or date_clash(read(said), read(found))
+    first = clash_of(read(said), read(found))
     return first and (first.kind, first.said.text, first.found.text)
 
 
