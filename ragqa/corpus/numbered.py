@@ -13,7 +13,7 @@ from ragqa.corpus.reference_grammar import Mention, Named, mentions
 from ragqa.corpus.references import Resolver, completed, document_with, names_of, plain_name, resolver_of
 from ragqa.english.reading import read
 from ragqa.english.words import stem
-from ragqa.types import Passage
+from ragqa.types import Passage, Span
 
 MOST = 12  # passages of one rule
 FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
@@ -74,6 +74,24 @@ def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence
 def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
     """If the question names no document, the first passage with its number in each of the other documents."""
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
+
+
+def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
+    """The items of the passage that the question names by number: "Article 6(1)(a)" within the passage of 6(1)."""
+    wanted = [_steps(f"{one.unit} {' '.join(one.items)}") for mention in _mentions(question) for one in mention.named]
+    of_passage, of_items = _steps(passage.number), passage.items.split("\n") if passage.items else ()
+    return tuple(
+        Span(passage.text[start:end], start, end)
+        for line in of_items
+        for first, last, number in [line.split(" ", 2)]
+        for start, end, steps in [(int(first), int(last), _steps(number))]
+        if steps != of_passage and any(steps[-len(named) :] == named for named in wanted)
+    )
+
+
+def _steps(number: str) -> list[str]:
+    """The letters and digits of a number, from its chapter down: [6, 1, a] of "6(1)(a)"."""
+    return re.findall(r"[^\W\d_]+|\d+", number.casefold())
 
 
 @lru_cache(256)

@@ -29,7 +29,7 @@ from ragqa.index.manifest import (
     read_manifest,
     rebuild_hint,
 )
-from ragqa.index.passages import READ_AT_ONCE, PassageFile, PositionOf, cited_in, open_lookups
+from ragqa.index.passages import ITEM, READ_AT_ONCE, PassageFile, PositionOf, cited_in, itemised, open_lookups
 from ragqa.plugins.protocols import Retriever
 from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
@@ -92,6 +92,17 @@ class Index:
     def links(self) -> Links:
         """The citations between passages, by position; empty if no passage refers to another."""
         return self.citations.links if self.citations else NO_LINKS
+
+    def around(self, passage_id: str) -> int | None:
+        """The position of the passage with this id, or of the passage around the item with this id; None if unknown."""
+        places = map(self.position_of.get, (passage_id, passage_id.rpartition(ITEM)[0]))
+        return next((place for place in places if place is not None), None)
+
+    def passage(self, passage_id: str) -> Passage | None:
+        """The passage with this id, or the item with this id (`ragqa.index.passages.itemised`); None if unknown."""
+        place = self.around(passage_id)
+        found = () if place is None else (self.passages[place], *itemised(self.passages[place]))
+        return next((one for one in found if one.passage_id == passage_id), None)
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
         """The passages before and after this one in its document; None at its ends and for an unknown passage."""

@@ -29,7 +29,7 @@ from ragqa.index.further import described, write_further
 from ragqa.index.journal import BuildJournal, BuildProgress, resume
 from ragqa.index.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.index.passage_arrays import AnalysisPlan
-from ragqa.index.passages import read_passages
+from ragqa.index.passages import add_items, read_passages
 from ragqa.index.portions import counts_of, gathered, lengths_path, mentions_in, read_portions, write_lookups
 from ragqa.index.references import write_references
 from ragqa.index.reuse import KnownVectors
@@ -187,6 +187,7 @@ def _finish(
     if reading.refers:
         write_references(journal.index, mentions_in(journal))
     sha256 = stream.sha256 if isinstance(stream, LoadedStream) else corpus_sha256(read_passages(journal.index))
+    add_items(journal.index)
     info = encoder.info if encoder else ModelInfo(NO_ENCODER, "", "")
     rankings = described(config, models)
     manifest = Manifest(

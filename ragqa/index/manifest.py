@@ -4,7 +4,7 @@
 
     indexes/NAME/
     ├── manifest.json    this module
-    ├── passages.jsonl   one Passage a line
+    ├── passages.jsonl   one Passage a line, then the numbered items of all passages (`ragqa.index.passages.itemised`)
     ├── passages.*.npy   the start of each line (offsets), the keys of the ids and their lines (ids), the place of each
     │                    id among all sorted ids (order), the passages that no retriever returns (hidden)
     ├── bm25/            bm25s: arrays and JSON

@@ -1,11 +1,15 @@
-"""Passages on disk: a file with one JSON object a line, and arrays to find lines and ids; each is read at access."""
+"""Passages on disk: a file with one JSON object a line, and arrays to find lines and ids; each is read at access.
+
+Behind the passages, the file has their numbered items, a line each (`itemised`): what has a number can be found under
+it. No retriever ranks items, as the passage around them is what can be read alone.
+"""
 
 from __future__ import annotations
 
 import json
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from itertools import compress
 from pathlib import Path
@@ -17,6 +21,7 @@ from pydantic import TypeAdapter
 
 from ragqa.errors import IndexMismatchError
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
+from ragqa.infra.files import flush
 from ragqa.retrieval.analysis import keys_of
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.types import Passage
@@ -24,6 +29,7 @@ from ragqa.types import Passage
 REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together when all are read: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # bytes read together, for the same reason
+ITEM: Final = "@"  # in the id of an item, between that of its passage and its number
 _FIELDS: Final = tuple(field.name for field in fields(Passage))
 _OPTIONAL: Final = frozenset({"place", "effective", "until", "items"})  # not written if empty
 
@@ -36,12 +42,16 @@ class PassageFile(Sequence[Passage]):
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises IndexMismatchError unless the offsets fit the file and its first and last lines are passages."""
+        """Raises IndexMismatchError unless the offsets fit the file and its first and last lines are passages.
+
+        The lines after the last offset must be items.
+        """
         self._offsets = _mapped(folder / OFFSETS, np.int64)
         with (folder / PASSAGES).open("rb") as file:
             size = file.seek(0, 2)
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        if len(self._offsets) < 2 or self._offsets[0] != 0 or self._offsets[-1] != size:
+        end = int(self._offsets[-1]) if len(self._offsets) > 1 and self._offsets[0] == 0 else -1
+        if not (end == size or (0 < end < size and ITEM.encode() in self._bytes[end : self._bytes.find(b",", end)])):
             msg = f"{PASSAGES} has {size:,} bytes, which is not what {OFFSETS} says; they are of different indexes"
             raise IndexMismatchError(msg)
         self._one = TypeAdapter(Passage)
@@ -134,6 +144,27 @@ def read_passages(folder: Path, wanted: npt.NDArray[np.bool_] | None = None) -> 
                 n_read += len(lines)
                 lines = [*compress(lines, wanted[n_read - len(lines) : n_read])]
             yield from many.validate_json(b"[" + b",".join(lines) + b"]", strict=True)
+
+
+def itemised(passage: Passage) -> tuple[Passage, ...]:
+    """The numbered items of the passage as passages, in order; their ids are ``PASSAGE_ID@NUMBER``."""
+    from ragqa.corpus.files import unique  # not needed to open an index
+
+    places = passage.places()
+    ids = unique([f"{passage.passage_id}{ITEM}{number}" for number, _ in places])
+    return tuple(
+        replace(passage, passage_id=name, text=text, number=number, items="")
+        for name, (number, text) in zip(ids, places, strict=True)
+    )
+
+
+def add_items(folder: Path) -> None:
+    """Appends the numbered items of all passages to the file of the passages, whose offsets are written."""
+    passages = PassageFile(folder)
+    with (folder / PASSAGES).open("ab") as file:
+        for passage in passages:
+            file.writelines(map(line_of, itemised(passage)))
+    flush(folder / PASSAGES)
 
 
 def open_lookups(folder: Path, n_passages: int) -> tuple[Positions, Mask, npt.NDArray[np.uint64]]:

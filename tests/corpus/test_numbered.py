@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragqa.corpus.numbered import asked_by_number, documents_named, same_number
+from ragqa.corpus.numbered import asked_by_number, asked_items, documents_named, same_number
 from ragqa.types import Passage
 
 
@@ -59,6 +59,24 @@ def test_where_no_document_is_named_the_first_of_the_ranking_is_meant():
 )
 def test_where_no_document_is_named_the_others_with_that_number_are_told(question, ids):
     assert [one.passage_id for one in same_number(question, CORPUS, ["2"])] == ids
+
+
+@pytest.mark.parametrize(
+    ("question", "items"),
+    [
+        ("Article 6(1)(b)", ["it is needed."]),
+        ("What does point (b) of Article 6(1) say?", ["it is needed."]),
+        ("Article 6(1)", []),
+        ("Article 7(1)(b)", []),
+    ],
+)
+def test_an_item_that_is_asked_for_is_told_from_the_others_of_its_passage(question, items):
+    text = "A lamp is lit where:\n(a)\tit is dark;\n(b)\tit is needed."
+    spans = [(named, text.index(words), text.index(words) + len(words)) for named, words in
+             (("II.Article 6.1.(a)", "it is dark;"), ("II.Article 6.1.(b)", "it is needed."))]  # fmt: skip
+    listed = "\n".join(f"{start} {end} {named}" for named, start, end in spans)
+    one = Passage("d:6.1", "d", text, number="II.Article 6.1.", items=listed)
+    assert [span.text for span in asked_items(question, one)] == items
 
 
 def test_an_abbreviation_means_the_document_that_has_the_numbers_named_with_it():

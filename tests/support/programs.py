@@ -74,6 +74,7 @@ class ToyBackend:
             manifest=CountedManifest(),
             passages=PASSAGES,
             position_of=places,
+            passage=lambda name: PASSAGES[places[name]] if name in places else None,
             text_of=lambda passage: passage.text,
             documents_named=lambda question: documents_named(question, PASSAGES),
             asked_by_number=lambda question, ranked=(): asked_by_number(question, PASSAGES, ranked),

@@ -227,11 +227,11 @@ def passage(backend: Backend, corpus: str, passage_id: str) -> Passage:
     """One passage by its id. Raises CorpusError where the corpus has none with this id."""
     with backend.gate().doing(Act.READ, corpus):
         index = backend.index(corpus)
-    position = index.position_of.get(passage_id)
-    if position is None:
+    found = index.passage(passage_id)
+    if found is None:
         msg = f"expected the id of a passage of {corpus}, found {passage_id[:80]!r}; ids are those that a search gives"
         raise CorpusError(msg)
-    return index.passages[position]
+    return found
 
 
 def passage_row(one: Passage, corpus: str) -> dict[str, Any]:

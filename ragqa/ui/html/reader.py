@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from ragqa.corpus.citing import cited_number, short_name, short_names
 from ragqa.corpus.documents.places import place_words
+from ragqa.corpus.numbered import asked_items
 from ragqa.library.document import Entry, TextMatch
 from ragqa.library.related import Related
 from ragqa.types import Passage, Span
@@ -186,14 +187,17 @@ def beside_html(found: Related, corpus: str) -> str:
     return _TEMPLATES.beside(rows, [(read_address(corpus, one.passage_id), one) for one in found.referring])
 
 
-def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str) -> str:
-    """The whole rule that was asked for by its number, with related passages; ``others`` also have that number."""
+def rule_html(
+    passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str, asked: str = ""
+) -> str:
+    """The whole rule whose number is ``asked`` for, its item marked, with related passages; ``others`` have it, too."""
     link, titles = partial(passage_address, corpus), Counter(one.title for one in (passages[0], *others))
     first, *names = (
         one.title if titles[one.title] < 2 else f"{one.title} ({one.document_id})" for one in (passages[0], *others)
     )
     rows = sorted(zip(names, map(link, others), others, strict=True), key=lambda row: row[0].casefold())
-    return _TEMPLATES.rule(first, leaf_html(passages, link), rows, also_html(found, corpus))
+    items = {one.text: asked_items(asked, one) for one in passages}
+    return _TEMPLATES.rule(first, leaf_html(passages, link, words=items.__getitem__), rows, also_html(found, corpus))
 
 
 def also_html(found: Related, corpus: str) -> str:

@@ -95,7 +95,7 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
     """The index position of the address; None where a document has to be chosen first."""
     passage_id, document_id = st.query_params.get("passage", ""), st.query_params.get("document", "")
     if passage_id:
-        position = index.position_of.get(passage_id)
+        position = index.around(passage_id)
         if position is None:  # perhaps an id from an earlier parse of the same document
             position = index.position_of.get(resources.rereading_of(corpus, paths).ids.get(passage_id, ""))
         if position is not None:

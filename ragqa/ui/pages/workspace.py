@@ -101,7 +101,7 @@ def _rule(view: View) -> str:
         return ""
     others = same_number(view.asked.query, index.passages, [named[0].document_id])
     found = [one for passage in named if (one := related_to(index, corpus, passage.passage_id, paths))]
-    return rule_html(named, others, merged(named, found), corpus)
+    return rule_html(named, others, merged(named, found), corpus, view.asked.query)
 
 
 def _asks_again(view: View) -> str:
