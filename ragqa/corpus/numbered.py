@@ -79,13 +79,10 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
 def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
     """The items of the passage that the question names by number: "Article 6(1)(a)" within the passage of 6(1)."""
     wanted = [_steps(f"{one.unit} {' '.join(one.items)}") for mention in _mentions(question) for one in mention.named]
-    of_passage, of_items = _steps(passage.number), passage.items.split("\n") if passage.items else ()
     return tuple(
         Span(passage.text[start:end], start, end)
-        for line in of_items
-        for first, last, number in [line.split(" ", 2)]
-        for start, end, steps in [(int(first), int(last), _steps(number))]
-        if steps != of_passage and any(steps[-len(named) :] == named for named in wanted)
+        for start, end, number in passage.spans()
+        if start < end and number != passage.number and any(_steps(number)[-len(named) :] == named for named in wanted)
     )
 
 

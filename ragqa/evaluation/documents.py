@@ -3,8 +3,8 @@
 A folder holds documents and ``gold.jsonl``: {file, kind, number, heading, text}. For each place, the passage of its
 file with the best F1 of word 4-grams is chosen; up to four neighbours are joined if a unit was cut. The text is right
 from .95 on. The number is right if the passage's number ends with the place's, compared as letters and digits. The
-heading is right if it occurs in title, section or number. An item of a passage with its own number counts as a place
-too; ``alone`` counts places recovered without such items.
+heading is right if it occurs in title, section or number. What has a number of its own below or above a passage counts
+(`ragqa.index.passages.itemised`); ``alone`` counts places recovered without that.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.formats import open_stream
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.streams import TellingStream
+from ragqa.index.passages import itemised
 from ragqa.types import Passage
 
 EXACT: Final = 0.95
@@ -62,7 +63,8 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
     read = {}
     for _, passages in stream.articles():
         name = passages[0].document_id
-        read[name] = read[_stem(name)] = _indexed(passages)
+        items = [one for position in range(len(passages)) for one in itemised(passages, position)]
+        read[name] = read[_stem(name)] = _indexed(passages), _indexed(items)
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for place in gold:
         row = rows[place["kind"]]
@@ -71,7 +73,7 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
         row["headed"] += bool(place.get("heading"))
         document = read.get(place["file"]) or read.get(_stem(place["file"]))
         if document is not None:
-            row.update(_found(place, document))
+            row.update(_found(place, *document))
     messages = tuple(stream.messages) if isinstance(stream, TellingStream) else ()
     names = "n", "text", "numbered", "both", "alone", "headed", "heading"
     return tuple(
@@ -79,23 +81,16 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
     ), messages
 
 
-def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
+def _found(place: Mapping[str, Any], document: _Read, items: _Read) -> Iterator[str]:
     """The recovered parts of a place; a reference is recovered if its passage contains it as printed."""
     if place["kind"] == "reference":
         yield from ("text", "both", "alone", "heading") if _is_printed(place, document) else ()
         return
     wanted, number = _words(place["text"]), _parts(place.get("number", ""))
-    near = Counter(n for gram in _grams(wanted) for n in document.holding.get(gram, ()))
-    for n in near:  # of equal texts, the one with the number
-        near[n] += 2 * _ends_alike(_parts(document.passages[n].number), number)
-    nearest = [n for n, _ in near.most_common(CANDIDATES)]
-    best, run = _best_run(wanted, nearest, document)
+    best, run = _best(wanted, number, document)
     if best >= EXACT and _is_named(run, number):
         yield "alone"
-    for one in map(document.passages.__getitem__, nearest):
-        for named, text in one.places():
-            if (score := _f1(wanted, _words(text))) > best or (score == best and _ends_alike(_parts(named), number)):
-                best, run = score, [replace(one, number=named)]
+    best, run = max(((best, run), _best(wanted, number, items)), key=lambda one: (one[0], _is_named(one[1], number)))
     if best >= EXACT:
         yield "text"
     if best >= EXACT and _is_named(run, number):
@@ -103,6 +98,14 @@ def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
     heading = " ".join(_words(place.get("heading", "").split(" / ")[-1]))
     if heading and any(heading in " ".join(_words(f"{one.title} {one.section} {one.number}")) for one in run):
         yield "heading"
+
+
+def _best(wanted: Sequence[str], number: Sequence[str], document: _Read) -> tuple[float, list[Passage]]:
+    """The run of these passages that matches the words best, of equal ones that with the number, and its F1."""
+    near = Counter(n for gram in _grams(wanted) for n in document.holding.get(gram, ()))
+    for n in near:  # of equal texts, the one with the number
+        near[n] += 2 * _ends_alike(_parts(document.passages[n].number), number)
+    return _best_run(wanted, [n for n, _ in near.most_common(CANDIDATES)], document)
 
 
 def _best_run(wanted: Sequence[str], nearest: Sequence[int], document: _Read) -> tuple[float, list[Passage]]:

@@ -99,9 +99,9 @@ class Index:
         return next((place for place in places if place is not None), None)
 
     def passage(self, passage_id: str) -> Passage | None:
-        """The passage with this id, or the item with this id (`ragqa.index.passages.itemised`); None if unknown."""
+        """The passage, or the item or unit that was cut, with this id (`ragqa.index.passages.itemised`)."""
         place = self.around(passage_id)
-        found = () if place is None else (self.passages[place], *itemised(self.passages[place]))
+        found = () if place is None else (self.passages[place], *itemised(self.passages, place))
         return next((one for one in found if one.passage_id == passage_id), None)
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:

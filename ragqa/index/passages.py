@@ -1,7 +1,7 @@
 """Passages on disk: a file with one JSON object a line, and arrays to find lines and ids; each is read at access.
 
-Behind the passages, the file has their numbered items, a line each (`itemised`): what has a number can be found under
-it. No retriever ranks items, as the passage around them is what can be read alone.
+Behind the passages, the file has their numbered items and the units that were cut into passages, a line each
+(`itemised`): what has a number can be found under it. No retriever ranks these lines.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from itertools import compress
+from itertools import compress, takewhile
 from pathlib import Path
 from typing import Any, Final, overload
 
@@ -146,11 +146,18 @@ def read_passages(folder: Path, wanted: npt.NDArray[np.bool_] | None = None) -> 
             yield from many.validate_json(b"[" + b",".join(lines) + b"]", strict=True)
 
 
-def itemised(passage: Passage) -> tuple[Passage, ...]:
-    """The numbered items of the passage as passages, in order; their ids are ``PASSAGE_ID@NUMBER``."""
+def itemised(passages: Sequence[Passage], position: int) -> tuple[Passage, ...]:
+    """What begins in the passage at this position and has a number: its items in order, and units that were cut.
+
+    Each is a passage with the id ``PASSAGE_ID@NUMBER``. The parts of a unit that was cut are joined, a line each after
+    its own number.
+    """
     from ragqa.corpus.files import unique  # not needed to open an index
 
-    places = passage.places()
+    passage = passages[position]
+    cut = [(number, position - end) for _, end, number in passage.spans() if end < 0]
+    wholes = ((number, _joined(passages[position:end], number)) for number, end in cut)
+    places = (*passage.places(), *wholes)
     ids = unique([f"{passage.passage_id}{ITEM}{number}" for number, _ in places])
     return tuple(
         replace(passage, passage_id=name, text=text, number=number, items="")
@@ -158,12 +165,28 @@ def itemised(passage: Passage) -> tuple[Passage, ...]:
     )
 
 
+def _joined(passages: Sequence[Passage], number: str) -> str:
+    """The texts of these parts of a unit, each after what its number adds to that of the part before.
+
+    The head of a table that was cut is repeated in its parts, and not here.
+    """
+    lines, before, head = [], number.split("."), ""
+    for one in passages:
+        own = one.number.split(".")
+        n_same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, before, strict=False)))
+        added, (first, *rest) = " ".join(filter(None, own[n_same:])), one.text.split("\n")
+        text = "\n".join(rest) if rest and first == head and own == before else one.text
+        lines.append(f"{added}\t{text}" if added else text)
+        before, head = own, first
+    return "\n".join(lines)
+
+
 def add_items(folder: Path) -> None:
-    """Appends the numbered items of all passages to the file of the passages, whose offsets are written."""
+    """Appends what `itemised` gives for all passages to the file of the passages, whose offsets are written."""
     passages = PassageFile(folder)
     with (folder / PASSAGES).open("ab") as file:
-        for passage in passages:
-            file.writelines(map(line_of, itemised(passage)))
+        for position in range(len(passages)):
+            file.writelines(map(line_of, itemised(passages, position)))
     flush(folder / PASSAGES)
 
 

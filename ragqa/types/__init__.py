@@ -40,7 +40,8 @@ class Passage:
     into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`. ``effective`` is the
     first day on which the text is in force and ``until`` the first day on which it no longer is, as YYYY-MM-DD; both
     are empty if the source does not state them. ``items`` lists the numbered items and rows of the text, one a line:
-    start offset, end offset, number.
+    start offset, end offset, number. A line ``0 -3 NUMBER`` is a unit that begins with this passage and was
+    cut into 3 passages.
     """
 
     passage_id: str
@@ -56,10 +57,14 @@ class Passage:
     until: str = ""
     items: str = ""
 
+    def spans(self) -> tuple[tuple[int, int, str], ...]:
+        """Start, end and number of each of ``items``."""
+        found = (line.split(" ", 2) for line in self.items.split("\n") if line)
+        return tuple((int(start), int(end), number) for start, end, number in found)
+
     def places(self) -> tuple[tuple[str, str], ...]:
         """The number and text of each numbered item."""
-        found = (line.split(" ", 2) for line in self.items.split("\n") if line)
-        return tuple((number, self.text[int(start) : int(end)]) for start, end, number in found)
+        return tuple((number, self.text[start:end]) for start, end, number in self.spans() if start < end)
 
     def is_in_force(self, day: str) -> bool:
         """Whether the passage is in force on this day, YYYY-MM-DD. A date that the source omits sets no limit."""

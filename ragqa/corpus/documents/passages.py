@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -55,7 +55,7 @@ class Piece:
 
 def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tuple[Passage, ...]:
     """The passages of a document in order; if a number repeats, the id of the second passage ends in ``#2``."""
-    pieces = [piece for piece in _cut(root, max_tokens) if piece.text]
+    pieces = [*_cut(root, max_tokens)]
     names = [piece.number or "text" for piece in pieces]
     found = []
     for piece, name in zip(pieces, unique(names), strict=True):
@@ -78,6 +78,20 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
 
 
 def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
+    """The passages of a unit; the first one says if they are a rule or article that was cut."""
+    pieces = [piece for piece in _parts_of(unit, max_tokens) if piece.text]
+    if len(pieces) > 1 and unit.number and not (unit.is_chapter or any(map(_is_apart, unit.units))):
+        items = "\n".join(filter(None, (pieces[0].items, f"0 -{len(pieces)} {clean_line(unit.number)}")))
+        pieces[0] = replace(pieces[0], items=items)
+    yield from pieces
+
+
+def _is_apart(unit: Unit) -> bool:
+    """Whether the unit is no part of the text of that above it."""
+    return _begins_anew(unit) or _reads_alone(unit) or unit.kind == "note"
+
+
+def _parts_of(unit: Unit, max_tokens: int) -> Iterator[Piece]:
     if unit.style and not unit.units and not any(part.text for part in unit.texts):
         yield Piece(unit.number, _section(unit), unit.label, _place_of(unit.parts), _version(unit))
         return

@@ -5,6 +5,7 @@ from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
+from ragqa.index.passages import itemised
 
 
 def heading(text, level):
@@ -111,6 +112,41 @@ def test_a_lead_in_further_out_begins_a_list_of_its_own():
     assert ("3.1.keepers.1.", "Light it.") in passage.places()
     assert ("3.1.guests.1.", "Ask first.") in passage.places()
     assert doubtful(build(blocks)) == []
+
+
+def test_a_rule_that_is_too_long_says_how_many_passages_it_was_cut_into():
+    long = "lights the lamp that stands nearest to the boats at dusk, and not later " * 20
+    items = [Block(f"{long}{n}", label=f"({n})", indent=2.0) for n in (1, 2, 3)]
+    blocks = [heading("Article 5", 1), Block("2. A keeper:", indent=1.0), *items, Block("3. Oil is kept.", indent=1.0)]
+    found = passages_of(build(blocks), "d", "D", 128)
+    cut = [(one.number, span) for one in found for span in one.spans() if span[1] < 0]
+    assert ("Article 5.2.", (0, -4, "Article 5.2.")) in cut
+    assert [one.number for one in found if one.number.startswith("Article 5.2.")][:2] == [
+        "Article 5.2.",
+        "Article 5.2.(1)",
+    ]
+    whole = next(
+        one for n in range(len(found)) for one in itemised(found, n) if one.passage_id == "d:Article 5.2.@Article 5.2."
+    )
+    assert whole.text == "A keeper:\n" + "\n".join(f"({n})\t{long}{n}" for n in (1, 2, 3))
+    [article] = [
+        one for n in range(len(found)) for one in itemised(found, n) if one.number in {"Article 5.", "Article 5"}
+    ]
+    assert article.text.endswith("3\tOil is kept.")
+
+
+def test_a_chapter_is_no_rule_that_was_cut():
+    blocks = [heading("Chapter 1 Lamps", 1), Block("1.1 Light it.", indent=1.0), Block("1.2 Log it.", indent=1.0)]
+    assert not any(one.items for one in passages_of(build(blocks), "d", "D", 128))
+
+
+def test_the_repeated_head_of_a_table_that_was_cut_stands_once_in_the_whole():
+    rows = ["Kind | Meaning", *(f"Lamp {n} | a light that boat {n} shows between dusk and dawn" for n in range(80))]
+    blocks = [Block("3.1 These are lights:", indent=1.0), Block("\n".join(rows), "table")]
+    found = passages_of(build(blocks), "d", "D", 128)
+    assert [one.text.startswith(rows[0]) for one in found] == [False, True, True, True]
+    [whole] = [one for one in itemised(found, 0) if one.number == "3.1"]
+    assert whole.text == "\n".join(["These are lights:", *rows])
 
 
 def test_paragraphs_of_a_provision_are_places():
