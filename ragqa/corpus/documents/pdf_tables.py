@@ -16,6 +16,8 @@ from ragqa.corpus.documents.pdf_furniture import PdfPage
 from ragqa.corpus.documents.pdf_lines import Line, Word
 from ragqa.corpus.documents.sheets import CELLS, table_text
 
+Span = tuple[float, float]  # left and right edge in points
+
 _APART: Final = 3.5  # most sizes between the baselines of two rows
 _NEAR: Final = 1.7  # most sizes between the baselines of two lines of one cell
 
@@ -116,31 +118,44 @@ def find_open_tables(pages: Sequence[PdfPage]) -> None:
 
 def _region(lines: Sequence[Line], start: int) -> tuple[list[Line], list[float]]:
     """The lines from this one on that have white space at the same places, and these places; [] if there are none."""
-    region, edges = [lines[start]], _edges(lines[start : start + 1])
+    first = lines[start]
+    region, inked = [first], _inked(first)
+    edges = _edges(inked, 1.6 * first.size)
     for n in range(start + 1, len(lines) if edges else 0):
         line, step = lines[n], lines[n].base - region[-1].base
-        found = _edges([*region, line])
-        near = 0 < step < _APART * line.size or line.page == region[-1].page + 1
-        alone = line.right < found[0] and not 0 < step < _NEAR * line.size if found else True
-        fewer = len(found) < len(edges) and (len(found) < 2 or len(_edges([line])) < 2)
-        steps, rest = read_label(line.text)
-        parts = steps and not rest and steps[0].style in RANKS and found and line.left > found[0]  # "Part B" alone
-        if not near or fewer or alone or parts or abs(line.size - region[0].size) > 1:
+        if not (0 < step < _APART * line.size or line.page == region[-1].page + 1) or abs(line.size - first.size) > 1:
             break
-        region, edges = [*region, line], found
+        all_inked = _united([*inked, *_inked(line)])
+        found = _edges(all_inked, 0.8 * first.size)
+        alone = line.right < found[0] and not 0 < step < _NEAR * line.size if found else True
+        fewer = len(found) < len(edges) and (len(found) < 2 or len(_edges(_inked(line), 1.6 * line.size)) < 2)
+        if fewer or alone:
+            break
+        steps, rest = read_label(line.text)
+        if steps and not rest and steps[0].style in RANKS and line.left > found[0]:  # "Part B" alone
+            break
+        region, inked, edges = [*region, line], all_inked, found
     return region, edges
 
 
-def _edges(lines: Sequence[Line]) -> list[float]:
-    """The middles of the white spaces through all these lines that are wide enough to separate cells."""
-    spans = sorted((word.left, word.right) for line in lines for word in line.words)
-    wide = 0.8 * lines[0].size * (2 if len(lines) == 1 else 1)
-    found, right = [], spans[0][1]
-    for left, end in spans:
-        if left - right > wide:
-            found.append((left + right) / 2)
-        right = max(right, end)
+def _inked(line: Line) -> list[Span]:
+    return _united([(word.left, word.right) for word in line.words])
+
+
+def _united(spans: Iterable[Span]) -> list[Span]:
+    """The union of these spans, from left to right."""
+    found: list[Span] = []
+    for left, right in sorted(spans):
+        if found and left <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], right)
+        else:
+            found.append((left, right))
     return found
+
+
+def _edges(inked: Sequence[Span], wide: float) -> list[float]:
+    """The middles of the white spaces between these spans that are wide enough to separate cells."""
+    return [(right + left) / 2 for (_, right), (left, _) in pairwise(inked) if left - right > wide]
 
 
 def _open_rows(region: Sequence[Line], edges: Sequence[float]) -> Iterator[tuple[list[Line], list[list[str]]]]:
