@@ -51,7 +51,8 @@ class PassageFile(Sequence[Passage]):
             size = file.seek(0, 2)
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
         end = int(self._offsets[-1]) if len(self._offsets) > 1 and self._offsets[0] == 0 else -1
-        if not (end == size or (0 < end < size and ITEM.encode() in self._bytes[end : self._bytes.find(b",", end)])):
+        beyond = self._bytes[end : self._bytes.find(b"\n", end)] if 0 < end < size else b""
+        if end != size and not (beyond and ITEM in self._valid(TypeAdapter(Passage), beyond).passage_id):
             msg = f"{PASSAGES} has {size:,} bytes, which is not what {OFFSETS} says; they are of different indexes"
             raise IndexMismatchError(msg)
         self._one = TypeAdapter(Passage)

@@ -611,18 +611,20 @@ class TestRefusedIndex:
 
     def test_numbered_items_stand_behind_the_passages_and_are_found_by_their_id(self, indexes, corpora):
         text = "Keep:\n(a)\tlamps;\n(b)\toil."
-        corpora["old"] = in_memory((replace(OLD[0], text=text, number="1", items="10 16 1.(a)\n21 25 1.(b)"), *OLD[1:]))
+        corpora["old"] = in_memory(
+            (replace(OLD[0], passage_id="a, b:1", text=text, number="1", items="10 16 1.(a)\n21 25 1.(b)"), *OLD[1:])
+        )
         build(indexes)
         index = open_index("demo", indexes)
         lines = [json.loads(line) for line in (indexes / "demo" / "passages.jsonl").read_text().splitlines()]
         assert [(one["passage_id"], one["number"], one["text"]) for one in lines[3:]] == [
-            ("1:1@1.(a)", "1.(a)", "lamps;"),
-            ("1:1@1.(b)", "1.(b)", "oil."),
+            ("a, b:1@1.(a)", "1.(a)", "lamps;"),
+            ("a, b:1@1.(b)", "1.(b)", "oil."),
         ]
         assert len(index.passages) == len(list(index.passages)) == 3
-        assert index.passage("1:1@1.(b)").text == "oil."
+        assert index.passage("a, b:1@1.(b)").text == "oil."
         assert index.passage("1:2") == OLD[1]
-        assert index.passage("1:1@1.(c)") is index.passage("9:9@1") is None
+        assert index.passage("a, b:1@1.(c)") is index.passage("9:9@1") is None
         assert verify_index("demo", indexes).n_passages == 3
 
     def test_lines_behind_the_passages_that_are_no_items(self, indexes):
