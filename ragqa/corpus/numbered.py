@@ -18,11 +18,15 @@ from ragqa.types import Passage, Span
 MOST = 12  # passages of one rule
 FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
 _BARE = re.compile(r"(?<![\w.])\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)+(?:\(\w{1,5}\))*(?![\w%]|\.\d)")
+_ID = re.compile(  # of a control: "AC-2(1)", "GV.OC-01"
+    r"(?<![\w.-])[A-Za-z]{1,5}(?:\.[A-Za-z]{1,5})?-\d{1,3}(?:\(\d{1,3}\))*(?![\w-])"
+)
 _INSTRUMENT = re.compile(
     r"\b(?:[A-Z][\w'’-]*[\s,]+(?:(?:and|for|of|on|the)\s+)*){1,8}"
     r"(?:Act|Code|Directive|Handbook|Part|Policy|Regulations?|Rulebook|Rules)\b"
 )
 _WORD = re.compile(r"\w*\d/\d{2,4}|[^\W_]+")
+_SAYS = re.compile(r"\s*what do(?:es)?\b", re.IGNORECASE)  # before a rule and a verb
 FIRST = 1000  # passages among which one has a number if documents have rules
 MANY = 10  # a word or phrase names at most two documents, or one in so many
 ENOUGH = 0.5  # weighted share of an instrument's words from which a document with them is meant; rare words weigh more
@@ -30,7 +34,7 @@ ENOUGH = 0.5  # weighted share of an instrument's words from which a document wi
 
 def names_a_rule(question: str) -> bool:
     """Whether the question names any rule by its number."""
-    return any(one.unit for mention in _mentions(question) for one in mention.named)
+    return bool(_ID.search(question)) or any(one.unit for mention in _mentions(question) for one in mention.named)
 
 
 def _mentions(question: str) -> Sequence[Mention]:
@@ -84,6 +88,38 @@ def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
         for start, end, number in passage.spans()
         if start < end and number != passage.number and any(_steps(number)[-len(named) :] == named for named in wanted)
     )
+
+
+def with_lead_ins(passage: Passage, item: Span) -> list[Span]:
+    """The sentences that an item of the passage completes, outermost first, and the item with its label."""
+
+    def line(at: int) -> int:
+        return passage.text.rfind("\n", 0, at) + 1
+
+    spans = sorted({(start, end) for start, end, _ in passage.spans() if start < end} - {(item.start, item.end)})
+    around = [start for start, end in spans if start <= item.start and item.end <= end]
+    lines = sorted({line(start) for start, _ in (*spans, (item.start, item.end))})
+    bounds = [
+        (line(start), next((one for one in lines if one > line(start)), 0)) for start in dict.fromkeys((0, *around))
+    ]
+    bounds = [(start, end) for start, end in bounds if start < end <= line(item.start)]
+    return [
+        Span(passage.text[start:end], start, end)
+        for start, end in dict.fromkeys((*bounds, (line(item.start), item.end)))
+    ]
+
+
+def asks_only_for(question: str, passage: Passage) -> bool:
+    """Whether the question asks what the rule of this passage says: "Article 6(1)", "What does rule 3.1 require?".
+
+    Then nothing but a verb is left without its number and the name of its document.
+    """
+    rest, holders = question, (passage.title, passage.document_id, passage.number)
+    named = {(one.start, one.end) for one in _mentions(question)} | {one.span() for one in _ID.finditer(question)}
+    for start, end in sorted(named, reverse=True):
+        rest = f"{rest[:start]} {rest[end:]}"
+    left = read(rest).content - read(" ".join(holders)).content
+    return len(left) <= bool(_SAYS.match(question))
 
 
 def _steps(number: str) -> list[str]:
@@ -178,7 +214,14 @@ def _resolver(passages: Sequence[Passage]) -> Resolver:
 def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
     """For each named rule, its first and last place in the document meant, else in each document that has it."""
     resolver, order = _resolver(passages), {name: place for place, name in enumerate(dict.fromkeys(ranked))}
-    for mention in _mentions(question):
+    by_id, titled = _ids_in(question, passages), frozenset().union(*_names(passages).values())
+    for name, start, end in by_id:
+        having = _by_id(passages)[name]
+        words = read(f"{question[:start]} {question[end:]}").content & titled
+        meant = _meant(words, resolver)
+        documents = sorted(having, key=lambda one: (-meant.get(one, 0.0), order.get(one, len(order))))
+        yield [having[one] for one in (documents[:1] if meant.get(documents[0], 0.0) >= ENOUGH else documents)]
+    for mention in [] if by_id else _mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
         called = _called(mention.instrument, passages) if mention.instrument else ""
         words = read(mention.instrument or outside).content
@@ -191,6 +234,7 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
         meant = {called: 1.0} if called else _meant(words, resolver)
         if bare and not called:
             said = {one.document_id for one in _titled(resolver.passages) if _says(words, one)}
+            said |= frozenset().union(*documents_named(question, passages).values())
             meant = {name: share for name, share in meant.items() if near & names[name] or name in said}
         for named in mention.named:
             found = [resolver.anywhere(mention.kind, one, mention.within) for one in _written(named)]
@@ -200,6 +244,29 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
             is_named = any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
             if best and (is_named or not (mention.instrument or (mention.opens and not mention.kind))):
                 yield [places[name][:2] for name in (best[:1] if is_named else best)]
+
+
+def _ids_in(question: str, passages: Sequence[Passage]) -> list[tuple[str, int, int]]:
+    """The ids of controls in the question that passages have, with the offsets of each: "Regulation R-4"."""
+    mentioned, known = [(one.start, one.end) for one in _mentions(question)], _by_id(passages)
+    found = [one for one in _ID.finditer(question) if one[0].casefold() in known]
+    return [
+        (one[0].casefold(), *next((span for span in mentioned if span[0] <= one.start() < span[1]), one.span()))
+        for one in found
+    ]
+
+
+@lru_cache(4)
+def _by_id(passages: Sequence[Passage]) -> dict[str, dict[str, tuple[int, int]]]:
+    """For each id of a control, its first and last passage in each document."""
+    found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for place, one in enumerate(passages):
+        if name := _ID.search(one.number):
+            places = found[name[0].casefold()]
+            start, last = places.get(one.document_id, (place, place - 1))
+            if last == place - 1:  # what is listed again elsewhere is another one
+                places[one.document_id] = start, place
+    return dict(found)
 
 
 def _says(words: frozenset[str], passage: Passage) -> bool:

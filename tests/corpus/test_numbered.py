@@ -2,7 +2,15 @@
 
 import pytest
 
-from ragqa.corpus.numbered import asked_by_number, asked_items, documents_named, same_number
+from ragqa.corpus.numbered import (
+    asked_by_number,
+    asked_items,
+    asks_only_for,
+    documents_named,
+    names_a_rule,
+    same_number,
+    with_lead_ins,
+)
 from ragqa.types import Passage
 
 
@@ -77,6 +85,66 @@ def test_an_item_that_is_asked_for_is_told_from_the_others_of_its_passage(questi
     listed = "\n".join(f"{start} {end} {named}" for named, start, end in spans)
     one = Passage("d:6.1", "d", text, number="II.Article 6.1.", items=listed)
     assert [span.text for span in asked_items(question, one)] == items
+
+
+CONTROLS = tuple(
+    Passage(f"{document}:{number}", document, f"Text of {number}.", title=title, number=number)
+    for document, title in (("controls", "Lamp Controls"), ("index", "Overview of the Controls"))
+    for number in ("LA-2", "LA-2.a.", "LA-2.b.", "LA-2(1)", "LA-2(1).Discussion", "OI.WK-01", "Regulation R-4.i.")
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "numbers", "documents"),
+    [
+        ("LA-2 of the Lamp Controls", ["LA-2", "LA-2.a.", "LA-2.b."], 1),
+        ("What does la-2(1) require?", ["LA-2(1)", "LA-2(1).Discussion"], 2),
+        ("OI.WK-01", ["OI.WK-01"], 2),
+        ("What does Regulation R-4 of the overview say?", ["Regulation R-4.i."], 1),
+        ("Does COVID-19 matter?", [], 0),
+        ("LA-3", [], 0),
+    ],
+)
+def test_the_id_of_a_control_is_a_number(question, numbers, documents):
+    found = asked_by_number(question, CONTROLS)
+    assert [one.number for one in found] == numbers
+    assert len(same_number(question, CONTROLS)) == max(0, documents - 1)
+    assert names_a_rule(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_only"),
+    [
+        ("LA-2 of the Lamp Controls", True),
+        ("What does LA-2 of the Lamp Controls require?", True),
+        ("What does LA-2 require of keepers?", False),
+        ("Does LA-2 allow oil?", False),
+    ],
+)
+def test_whether_a_question_asks_for_a_rule_alone(question, is_only):
+    assert asks_only_for(question, CONTROLS[0]) == is_only
+
+
+def test_an_item_is_preceded_by_the_sentences_that_it_completes():
+    text = "Keep:\n(a)\tlamps that\n(i)\tburn;\n(ii)\tshine;\n(b)\toil."
+    spans = {
+        "1.(a)": "lamps that\n(i)\tburn;\n(ii)\tshine;",
+        "1.(a).(i)": "burn;",
+        "1.(a).(ii)": "shine;",
+        "1.(b)": "oil.",
+    }
+    listed = "\n".join(f"{text.index(one)} {text.index(one) + len(one)} {number}" for number, one in spans.items())
+    one = Passage("d:1", "d", text, number="1.", items=listed)
+    [item] = asked_items("paragraph 1(a)(ii)", one)
+    assert [span.text.strip() for span in with_lead_ins(one, item)] == ["Keep:", "(a)\tlamps that", "(ii)\tshine;"]
+
+
+def test_a_bare_number_of_a_document_that_is_named_after_it():
+    titles = {"common": "Certificate Policy of the Common Lamp Framework", "bridge": "Certificate Policy of the Bridge"}
+    found = tuple(Passage(f"{name}:5.4.3", name, "Text.", title=one, number="5.4.3") for name, one in titles.items())
+    assert [one.document_id for one in asked_by_number("What does 5.4.3 of the Common Policy say?", found)] == [
+        "common"
+    ]
 
 
 def test_an_abbreviation_means_the_document_that_has_the_numbers_named_with_it():

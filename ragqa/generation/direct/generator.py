@@ -12,10 +12,11 @@ from collections.abc import Collection, Sequence
 from collections.abc import Generator as Stream
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Final
 
 from ragqa.corpus.citing import short_names, title_words
-from ragqa.corpus.numbered import without_names
+from ragqa.corpus.numbered import asked_items, asks_only_for, with_lead_ins, without_names
 from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
@@ -49,6 +50,7 @@ EVIDENCE_WORDS: Final = 150  # of these sentences together
 NEAR, UNSURE, BESIDE, LIMITING = 1.0, 2.5, 2.0, 6.0
 SURE: Final = 0.8  # answerability
 NEWS: Final = 4.0  # added to the score of evidence, times the share of the question's words that only it has
+RULE_WORDS: Final = 300  # of a rule asked for by its number
 NEAREST: Final = 3  # passages that a refusal names
 # A missing word may be a misspelt one: its fewest letters, and how alike the two must be, in [0, 1] (`difflib`).
 FEWEST_LETTERS, ALMOST = 5, 0.82
@@ -58,6 +60,7 @@ _LIMITS: Final = re.compile(
     r"\b(?:nevertheless|however|but|except|unless|only|not|no|never|despite|although|other than|instead|exceptions?)\b",
     re.IGNORECASE,
 )
+GOES_ON: Final = "The rule goes on after these sentences."
 REFUSAL: Final = "The corpus does not answer the question."
 ANYWAY: Final = "The corpus may not answer the question; its nearest sentences are quoted all the same."
 HOW_ON: Final = "Ask in the words of the corpus, or have the nearest sentences quoted anyway."
@@ -131,6 +134,12 @@ class DirectGenerator:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
             return Draft(empty_answer(self.name, self.model, note), selection)
+        if rule := _rule(question.query, sources, evidence):
+            totals = accumulate(len(source.text.split()) for source in rule)
+            begun = rule[: max(1, sum(n_words <= RULE_WORDS for n_words in totals))]
+            draft = yield from _drafted(begun, len(begun), selection, evidence, self.name)
+            note = GOES_ON if len(begun) < len(rule) else ""
+            return replace(draft, answer=replace(draft.answer, note=note))
         choices = _choices(question, parts, evidence)
         weighed = self._weighed(question, parts, sources, evidence)
         is_refused = not any(one.is_enough for one in weighed.answerable)
@@ -141,16 +150,14 @@ class DirectGenerator:
             return Draft(answer, selection, (answer.text,))
         leads = self._leads(weighed)
         chosen = self._chosen(parts, weighed, leads, evidence)
-        selection = yield from _with_their_passages(selection, chosen, evidence)
-        quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
+        draft = yield from _drafted(chosen, 0 if is_refused else len(leads), selection, evidence, self.name)
         not_found = tuple(
             part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
         )
         note = f"Not found: {'; '.join(not_found)}." if not_found else ""
         if is_refused:
             note = f"{ANYWAY} {_measured(max(weighed.answerable, key=lambda one: one.value))}"
-        answer = replace(quoted(quotes, self.name, note), not_found=not_found, choices=choices)
-        return Draft(answer, selection, tuple(pieces_of(quotes)), 0 if is_refused else len(leads))
+        return replace(draft, answer=replace(draft.answer, note=note, not_found=not_found, choices=choices))
 
     def _weighed(
         self, question: Question, parts: Sequence[Part], sources: tuple[Source, ...], evidence: Evidence
@@ -224,6 +231,31 @@ class DirectGenerator:
         text, note = f"{REFUSAL}{missing} Nearest to it: {names}.", f"{_measured(likeliest)} {HOW_ON}"
         choices = _respelt(question.query, likeliest.missing, ranking)
         return Answer(text, (), self.name, self.model, raw=text, note=note, is_refusal=True, choices=choices)
+
+
+def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> list[Source]:
+    """The sentences of the rule, or of its item with the lead-in, that is asked for by number alone; else []."""
+    named = evidence.passages[: evidence.n_named]
+    if not named or not asks_only_for(question, named[0]):
+        return []
+    first = {source.rank: source for source in reversed(sources)}
+    items = {rank: asked_items(question, named[rank]) for rank in first}
+    return [
+        replace(first[rank], text=" ".join(span.text.split()), position=position)
+        for rank, found in items.items()
+        for position, span in enumerate(
+            dict.fromkeys(one for item in found for one in with_lead_ins(named[rank], item))
+        )
+    ] or [*sources]
+
+
+def _drafted(
+    chosen: Sequence[Source], n_leads: int, selection: Selection, evidence: Evidence, name: str
+) -> Stream[GenerationEvent | Selected, None, Draft]:
+    """The quoted sentences, the first ``n_leads`` of which answer, and the selection with their passages."""
+    selection = yield from _with_their_passages(selection, chosen, evidence)
+    quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
+    return Draft(quoted(quotes, name, ""), selection, tuple(pieces_of(quotes)), n_leads)
 
 
 def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most: int, evidence: Evidence) -> list[int]:

@@ -328,7 +328,28 @@ def test_a_rule_asked_for_by_number_is_answered_by_that_rule_alone():
     ranking = ranked(MELTS, texts)
     _, answer, _ = asked("What does rule 3.1.1 say?", led_by(ranking, [ranking.hits[1].passage]))
     assert not answer.is_refusal
-    assert sorted(one.text for one in answer.sentences) == sorted(f"{one.rstrip('.')}." for one in texts.split(". "))
+    assert answer.text == texts  # in its own order
+
+
+def test_a_long_rule_asked_for_by_number_is_quoted_from_its_beginning():
+    texts = " ".join(f"The bank of the river {n} keeps a list of all of its clients." for n in range(40))
+    ranking = ranked(MELTS, texts)
+    _, answer, _ = asked("Rule 3.1.1", led_by(ranking, [ranking.hits[1].passage]))
+    assert texts.startswith(answer.text)
+    assert 280 < len(answer.text.split()) <= 300
+    assert answer.note == "The rule goes on after these sentences."
+
+
+def test_an_item_asked_for_by_number_is_quoted_below_the_sentence_that_it_completes():
+    text = "A firm keeps:\n(a)\tlamps;\n(b)\toil; and\n(c)\twicks."
+    items = "\n".join(f"{text.index(one)} {text.index(one) + len(one)} 3.1.({name})"
+                      for name, one in (("a", "lamps;"), ("b", "oil; and"), ("c", "wicks.")))  # fmt: skip
+    rule = passage("1:3.1", text, number="3.1", items=items)
+    ranking = led_by(ranked(MELTS), [rule])
+    _, answer, _ = asked("What does rule 3.1(b) say?", ranking)
+    assert [one.text for one in answer.sentences] == ["A firm keeps:", "(b) oil; and"]
+    _, answer, _ = asked("Does rule 3.1(b) require a firm to keep oil?", ranking)
+    assert answer.sentences[0].text != "A firm keeps:"
 
 
 ACTS = {
