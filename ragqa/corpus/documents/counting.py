@@ -34,7 +34,8 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
-_CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3})*)\]\s*")  # "[H201] Use lamps"
+_CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3}|\(\d{1,3}\))*)\]\s*")  # "[H201] Use lamps"
+_CODED: Final = re.compile(r"([A-Z]{2,5})-(\d{1,3})(?:\((\d{1,3})\))?[.:]?\s+(?=[A-Z])")  # "AC-2(1) Title" in a heading
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
@@ -131,10 +132,11 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] Boats …".
 
     Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise. Codes in
-    brackets, "[H201]", count if there are several.
+    brackets, "[H201]", count if there are several, and so do those of headings, "AC-2", if they rise; later headings
+    with the same code are below it.
     """
     blocks = list(blocks)
-    labels = _codes_of(blocks)  # with the place where the text begins
+    labels = {**_codes_of(blocks), **_coded_headings(blocks)}  # with the place where the text begins
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     for n in numbered:
@@ -160,6 +162,19 @@ def _codes_of(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
     found = {n: code for n, text in texts if (code := _CODE.match(text)) and code.end() < len(text)}
     several = len({code[1] for code in found.values()}) >= MARKED
     return {n: (f"[{code[1]}]", code.end()) for n, code in found.items()} if several else {}
+
+
+def _coded_headings(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
+    """By place the codes before the titles of headings, such as "AC-2", if there are several and they rise."""
+    found: dict[str, dict[tuple[int, int], tuple[int, str, int]]] = {}
+    for n, block in enumerate(blocks):
+        if block.kind == "heading" and not block.label and (code := _CODED.match(block.text)):
+            value = int(code[2]), int(code[3] or 0)
+            printed = block.text[: code.end()].rstrip(" .:")
+            found.setdefault(code[1], {}).setdefault(value, (n, f"[{printed}]", code.end()))
+    rising = [held for held in found.values() if all(one < other for one, other in pairwise(held))]
+    several = sum(map(len, rising)) >= MARKED
+    return {n: (label, at) for held in rising for n, label, at in held.values()} if several else {}
 
 
 def _opens_part(block: Block, after: Block) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
+from ragqa.corpus.documents.counting import MAX_TITLE
 from ragqa.corpus.documents.labels import split_label
-from ragqa.corpus.documents.model import Block, Unit
+from ragqa.corpus.documents.model import VERBS, Block, Unit
 from ragqa.corpus.documents.sheets import CELLS
 
 _TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
@@ -32,6 +33,12 @@ def table_number(unit: Unit) -> str:
     return found[1] if found else unit.number
 
 
+def is_caption(block: Block) -> bool:
+    """Whether a paragraph only names the table after it: "Table 7: Ratings"."""
+    few = block.kind == "text" and not block.label and len(block.text.split()) <= MAX_TITLE
+    return few and bool(_TABLE.match(block.text)) and not VERBS.search(block.text)
+
+
 def lists_terms(text: str) -> bool:
     """Whether the table has no heads, but a term and its definition in each row."""
     rows = [row.split(CELLS) for row in text.split("\n")]
@@ -41,13 +48,19 @@ def lists_terms(text: str) -> bool:
 def cells_of(text: str, number: str, at: int, *, terms: bool) -> Iterator[Item]:
     """The rows of a table, named by their first cell, and its long cells, named by the row or the head of the column.
 
+    If the first cells repeat, the first column of other cells names the rows.
     In a list of ``terms``, the term names the row.
     """
     heads, *further = [row.split(CELLS) for row in text.split("\n")]
+    column = _naming_column(further)
     tail = _common_tail([cells[0].split() for cells in further])
     for n, cells in enumerate((heads, *further)):
         marks = takewhile(bool, (split_label(cell)[0].rstrip(".") for cell in cells[:-1]))
-        name, place, end = ".".join(marks) or cells[0].removesuffix(tail).strip(), at, at + len(CELLS.join(cells))
+        name, place, end = (
+            ".".join(marks) or cells[column % len(cells)].removesuffix(tail).strip(),
+            at,
+            at + len(CELLS.join(cells)),
+        )
         by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
         row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
         if by_row and (n or terms):
@@ -61,6 +74,19 @@ def cells_of(text: str, number: str, at: int, *, terms: bool) -> Iterator[Item]:
                 )
             place += len(cell) + len(CELLS)
         at = end + 1
+
+
+def _naming_column(rows: Sequence[Sequence[str]]) -> int:
+    """The column that tells the rows apart: the first, or a later one with another short cell in each row."""
+    columns = [list(cells) for cells in zip(*rows, strict=False)]
+    if not columns or len(set(columns[0])) * 2 > len(rows):
+        return 0
+    apart = (n for n, cells in enumerate(columns) if len({cell for cell in cells if _is_name(cell)}) == len(rows))
+    return next(apart, 0)
+
+
+def _is_name(cell: str) -> bool:
+    return 0 < len(cell.split()) <= MAX_NAME
 
 
 def terms_of(blocks: Sequence[Block]) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Final
 
 from ragqa.corpus.documents.counting import ITEM_WORDS, MARKED, MAX_TITLE, MAX_TITLE_WORDS, read_block
-from ragqa.corpus.documents.labels import ARTICLE, DOTTED, RANKS, Step, follows, opens, opens_list, read_label
+from ragqa.corpus.documents.labels import ARTICLE, DOTTED, RANKS, RUN_IN, Step, follows, opens, opens_list, read_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind
 
 _DASHED: Final = re.compile(  # "Title; names.- Text"
@@ -68,8 +68,9 @@ def _read(block: Block) -> tuple[tuple[Step, ...], str]:
 def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with the title before a numbered text apart: "4.2 Oil.— A keeper …", "(b) Bells. (1) A bell …".
 
-    It ends with a dash, or a list opens behind it and goes on, or most texts with such numbers, which count on, begin
-    with one, too. It has none of the verbs of statements. The title of an item stays a text.
+    It is in capitals before a colon ("DATES: A keeper …"), or ends with a dash, or a list opens behind it and goes on,
+    or most texts with such numbers, which count on, begin with one, too. It has none of the verbs of statements. The
+    title of an item stays a text.
     """
     blocks = list(blocks)
     read = [_numbered(block) for block in blocks]
@@ -77,7 +78,12 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
     ends = _title_ends(texts)
     alike = {style for style in ("1.", DOTTED, *RANKS) if _mostly_named(texts, ends, style)}
     signed = {style for style in (DOTTED, *RANKS) if _has_signs(texts, style) and _mostly_named(texts, ends, style, 1)}
+    run_in = _run_in(texts, blocks)
     for n, (block, (steps, text)) in enumerate(zip(blocks, read, strict=True)):
+        if title := run_in.get(n):
+            yield replace(block, text=title[1], kind="heading", level=BOLD_LEVEL)
+            yield replace(block, text=block.text[title.end() :])
+            continue
         style = steps[0].style if steps else ""
         is_item = style not in {"1.", DOTTED, *RANKS}
         end = 0 if is_item else _explicit_end(text, steps) or (ends[n] if style in alike else 0)
@@ -98,6 +104,14 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
                 yield replace(block, text=block.text[at:], label="", kind="text")
         else:
             yield block
+
+
+def _run_in(read: Sequence[tuple[tuple[Step, ...], str]], blocks: Sequence[Block]) -> dict[int, re.Match[str]]:
+    """By place the titles in capitals before a colon, if there are several, each another, and no numbers between."""
+    unnumbered = ((n, block) for n, block in enumerate(blocks) if block.kind == "text" and not block.label)
+    found = {n: title for n, block in unnumbered if (title := RUN_IN.match(block.text))}
+    several = len({title[1] for title in found.values()}) == len(found) >= MARKED
+    return found if several and not any(steps for steps, _ in read[min(found) : max(found)]) else {}
 
 
 def _explicit_end(text: str, steps: tuple[Step, ...]) -> int:

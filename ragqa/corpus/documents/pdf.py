@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import Step, follows, read_label
+from ragqa.corpus.documents.labels import RUN_IN, Step, follows, read_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_PAGES, Block, Parsed, UnreadableError, count_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
 from ragqa.corpus.documents.pdf_lines import RAISED, Line, line_numbers, lines_of, words_of
@@ -31,6 +31,7 @@ _LARGE: Final = 1.12  # multiple of the usual size from which a line is a headin
 _SMALL: Final = 0.93  # multiple of the usual size below which a line is small print
 _MARK: Final = re.compile(r"(?:\(\s?\d{1,3}\s?\)|\d{1,3}[).]?|[*†‡]{1,3})(?=\s)")  # before a footnote
 _BULLET: Final = re.compile(r"[•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]")
+_PARTED: Final = re.compile(r"\w[–-]$")  # a number that goes on in the next line: "FAA–2020–"
 _ENDS: Final = (".", ":", ";", "?", "!", "—", "–", "”", '"')
 
 
@@ -185,7 +186,8 @@ def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
                 waiting.append(tables.pop(0)[1])
             beside = sorted(other.right for other in page.lines if paragraph and other.left < paragraph.last.right)
             right = beside[int(0.9 * (len(beside) - 1))] if beside else 0.0  # of the column; a heading may cross both
-            if paragraph and _reads_on(paragraph, line, leading, right, body):
+            apart = bool(waiting) and _is_marked(line, body)  # a heading does not go on behind a table
+            if paragraph and not apart and _reads_on(paragraph, line, leading, right, body):
                 paragraph.lines.append(line)
                 continue
             if paragraph:
@@ -280,16 +282,17 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     if line.bold != last.bold and line.words[0].bold != last.words[-1].bold:
         return False
     _, n_words = _hanging_label(line)
-    fits = abs(line.left - paragraph.indent) < line.size * 0.6
+    fits = abs(line.left - _margin(paragraph, line)) < line.size * 0.6
     ended = last.text.endswith(_ENDS) or last.right < right - 8 * body
-    if _wraps(paragraph, line, leading) and not ended and not last.text.endswith((" and", " or")):
+    if _parts_number(last, line) or (
+        _wraps(paragraph, line, leading) and not ended and not last.text.endswith((" and", " or"))
+    ):
         return True  # in the middle of a sentence, a number at the start of the line is a reference
     if paragraph.steps and line.left < paragraph.lines[0].left - line.size * 0.6 and read_label(line.text)[0]:
         return False  # a number further left than the paragraph's own
     if n_words and not (paragraph.hanging and fits and not last.text.endswith((".", ";", ":"))):
         return False
-    steps = read_label(line.text)[0] if last.text.endswith((*_ENDS, " and", " or")) else ()
-    if steps and (not (paragraph.hanging and fits) or _continue(paragraph.steps, steps)):
+    if _begins_anew(paragraph, line, fits=fits):
         return False
     if last.page != line.page or line.base < last.base:  # another page or column
         fits = fits or (len(paragraph.lines) > 1 and abs(line.left - last.left) < line.size * 0.6)
@@ -303,10 +306,34 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     return fits or not ended
 
 
+def _begins_anew(paragraph: _Paragraph, line: Line, *, fits: bool) -> bool:
+    """Whether the line begins with a number or a title in capitals behind the end of a sentence or item."""
+    said = paragraph.last.text
+    if said.endswith(".") and RUN_IN.match(line.text):
+        return True
+    steps = read_label(line.text)[0] if said.endswith((*_ENDS, " and", " or")) else ()
+    return bool(steps) and (not (paragraph.hanging and fits) or _continue(paragraph.steps, steps))
+
+
+def _margin(paragraph: _Paragraph, line: Line) -> float:
+    """Where a further line of the paragraph begins: not where its first line does if that is set in."""
+    first, *further = paragraph.lines
+    is_inset = bool(further) and further[0].left < paragraph.indent - 0.6 * first.size and not paragraph.hanging
+    return paragraph.last.left if is_inset and paragraph.last.page == line.page else paragraph.indent
+
+
+def _parts_number(last: Line, line: Line) -> bool:
+    return bool(_PARTED.search(last.text)) and line.text[:1].isdigit()
+
+
 def _is_numbered_heading(line: Line, last: Line, right: float, body: float) -> bool:
     """Whether a line looks like a heading with a number, and the line before had room for its first word."""
     had_room = right - last.right > line.words[0].right - line.left + 0.5 * line.size
-    return had_room and (line.bold or line.size > body * _LARGE) and bool(read_label(line.text, bare=True)[0])
+    return had_room and _is_marked(line, body) and bool(read_label(line.text, bare=True)[0])
+
+
+def _is_marked(line: Line, body: float) -> bool:
+    return line.bold or line.size > body * _LARGE
 
 
 def _has_bullet(line: Line) -> bool:
@@ -336,7 +363,7 @@ def _wraps(paragraph: _Paragraph, line: Line, leading: float) -> bool:
 
 def _levels(pages: Sequence[PdfPage], body: float) -> dict[tuple[float, bool], int]:
     """The levels of headings, 1 to 9, by size; at the same size, headings in capitals have a higher rank."""
-    looks = {_look(line) for page in pages for line in page.lines if line.bold or line.size > body * _LARGE}
+    looks = {_look(line) for page in pages for line in page.lines if _is_marked(line, body)}
     return {look: min(n, 9) for n, look in enumerate(sorted(looks, reverse=True), start=1)}
 
 
@@ -363,8 +390,11 @@ def _block(paragraph: _Paragraph, body: float, levels: Mapping[tuple[float, bool
 
 
 def _joined_text(lines: Sequence[Line]) -> str:
-    """The lines as one text; after a hyphen at the end of a line, the words are joined and the hyphen stays."""
+    """The lines as one text; after a hyphen at the end of a line, or a dash in a number, both are joined."""
     text = ""
     for line in lines:
-        text = f"{text}{line.text}" if text.endswith("-") and not text.endswith(" -") else f"{text} {line.text}"
+        joins = (text.endswith("-") and not text.endswith(" -")) or (
+            line.text[:1].isdigit() and bool(_PARTED.search(text))
+        )
+        text = f"{text}{line.text}" if joins else f"{text} {line.text}"
     return clean_line(text)

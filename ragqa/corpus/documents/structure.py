@@ -31,7 +31,7 @@ from ragqa.corpus.documents.counting import (
     tell_apart,
     whole_value,
 )
-from ragqa.corpus.documents.items import defines_a_term
+from ragqa.corpus.documents.items import defines_a_term, is_caption
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
 from ragqa.corpus.documents.naming import named, titled
@@ -50,7 +50,7 @@ def build(blocks: Iterable[Block]) -> Unit:
     for n, block in enumerate(blocks):
         if n == first:
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
-        builder.add(block)
+        builder.add(block, blocks[n - 1].text if n and block.kind == "table" and is_caption(blocks[n - 1]) else "")
     tell_apart(builder.root)
     return builder.root
 
@@ -67,13 +67,13 @@ class _Builder:
         self._closed: list[Unit] = []  # the stack that a heading without a number ended, until the next number
         self._last: dict[tuple[str, bool], Unit] = {}  # by style, headings apart: numbers may continue over parts
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block, caption: str = "") -> None:
         if block.kind == "version":
             self._holding().version = block.text
             return
         if block.kind in {"table", "note", "inner note"} or (self._stack[1:] and is_source(block)):
             self._is_over = block.kind == "text"
-            self._unnumbered(block, "note" if self._is_over else block.kind)
+            self._unnumbered(block, "note" if self._is_over else block.kind, caption)
             return
         is_over, self._is_over = self._is_over, False
         steps, text = read_block(block)
@@ -162,12 +162,13 @@ class _Builder:
         """The provision that contains the last block."""
         return next((unit for unit in reversed(self._stack[1:]) if not unit.is_item), self._stack[:2][-1])
 
-    def _unnumbered(self, block: Block, kind: str) -> None:
+    def _unnumbered(self, block: Block, kind: str, caption: str = "") -> None:
         """Adds a paragraph, table or heading without a number, or a note, whose number is its mark."""
         is_note = kind in {"note", "inner note"}
         parent = self._holding() if is_note else self._stack[-1]
         unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
         unit.label = block.label if kind == "inner note" else ""
+        unit.captions += ((len(self._stack), caption),) if caption else ()
         if is_note and block.label:
             above = parent.number.rstrip(".")
             printed = block.label.strip("().[] ")
@@ -195,14 +196,14 @@ class _Builder:
 
     def _go_on(self, block: Block) -> None:
         """Adds text without a number to the unit that it continues, by its indent if indents are known."""
-        if (top := self._stack[-1]).is_item and isinstance(last := top.parts[-1], Block) and last.text.endswith(":"):
+        top, announces = self._stack[-1], block.text[:1].islower() and block.text.endswith(":")
+        said = top.parts[-1].text if top.is_item and isinstance(top.parts[-1], Block) else "."
+        if said.endswith(":") or (announces and not said.endswith((".", ";", ","))):  # "where: (a) …" behind a formula
             top.parts.append(block)  # a formula, say, that the item announces, wherever it stands
             return
         while self._is_ended(self._stack[-1], block):
             self._stack.pop()
-        depth = len(self._stack) - 1
-        while depth and self._ends_before(self._stack[depth], block):
-            depth -= 1
+        depth = next((n for n in range(len(self._stack) - 1, 0, -1) if not self._ends_before(self._stack[n], block)), 0)
         unit = self._stack[depth]
         if unit is self.root or unit.is_chapter or any(held[2] > depth for held in self._captions):
             self._stack = self._stack[: depth + 1]
@@ -307,10 +308,9 @@ class _Builder:
         return max(found, rank) or item
 
     def _under_id(self, printed: str) -> int:
-        """The depth of the innermost unit whose identifier is a prefix of this one."""
-        return max(
-            n for n, unit in enumerate(self._stack) if not n or (unit.style == ID and printed.startswith(unit.label))
-        )
+        """The depth of the innermost unit whose identifier is a prefix of this one, with whole numbers."""
+        ids = ((n, unit.label) for n, unit in enumerate(self._stack) if unit.style == ID)
+        return max((n for n, label in ids if re.match(rf"{re.escape(label)}(?!\d)", printed)), default=0)
 
     def _under_guided(self, level: int) -> int:
         """The depth of the rule above guidance, or of an item of it if the guidance's heading is that much deeper."""

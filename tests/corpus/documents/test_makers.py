@@ -269,3 +269,36 @@ def test_inserted_numbers_chapters_numbered_with_a_nought_and_a_line_in_capitals
     rules = {one.number: one.section for one in passages_of(root, "d", "D", 128)}
     assert [rules[f"{n}.1"] for n in (1, 2, 3)] == [f"{n}.0 Boats" for n in (1, 2, 3)]
     assert not doubtful(root)
+
+
+def test_paragraphs_begin_where_first_lines_are_set_in_or_a_title_is_in_capitals(tmp_path):
+    wide = "A keeper of a lighthouse must count the boats in the harbour each evening before"
+    lines = (
+        (60, f"SUMMARY: {wide}"), (60, "the lamps are lit."),
+        (72, f"On Sundays {wide}"), (60, "noon and again before dusk."),
+        (72, f"In winter {wide}"), (60, "the bell, under Order 2018–"), (60, "51 of the master."),
+        (60, f"DATES: {wide}"),
+        (60, "May."),
+    )  # fmt: skip
+    pages = [[(x, 100 + 12 * n, 10, text.replace("–", "-")) for n, (x, text) in enumerate(lines)]]
+    write_pdf(tmp_path / "a.pdf", pages)
+    texts = [block.text for block in parse_pdf(tmp_path / "a.pdf").blocks]
+    assert [text.split()[0] for text in texts] == ["SUMMARY:", "On", "In", "DATES:"]
+    assert texts[2].endswith("under Order 2018-51 of the master.")
+
+
+def test_a_heading_on_the_next_page_is_no_part_of_the_one_above_a_table(tmp_path):
+    def page(title, start):
+        rows = [
+            (60 + 200 * k, 160 + 24 * n, 10, f"{name} {start + n}") for n in range(4) for k, name in enumerate("AB")
+        ]
+        return [(60, 100, 14, title), *rows]
+
+    write_pdf(tmp_path / "a.pdf", [page("Heavy lamps", 1), page("Light lamps", 5)])
+    found = [(block.kind, block.text.split("\n")[0]) for block in parse_pdf(tmp_path / "a.pdf").blocks]
+    assert found == [
+        ("heading", "Heavy lamps"),
+        ("table", "A 1 | B 1"),
+        ("heading", "Light lamps"),
+        ("table", "A 5 | B 5"),
+    ]

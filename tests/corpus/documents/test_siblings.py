@@ -153,3 +153,53 @@ def test_numbers_with_hyphens_words_cut_short_and_four_digits(text, steps, rest)
 def test_an_inserted_number_is_a_sibling():
     found = found_in(Block("§ 2 Words", "heading", level=3), f"3. {OIL}", f"3-A. {ROPES}", f"A. {OIL}", f"4. {ROPES}")
     assert [number for number, _, _ in found[1:]] == ["§ 2.3.", "§ 2.3-A.", "§ 2.3-A.A.", "§ 2.4."]
+
+
+def heading(text, level=2):
+    return Block(text, "heading", level=level)
+
+
+def test_codes_before_titles_of_headings_are_their_numbers_if_they_rise():
+    codes = (("LP-1", OIL), ("LP-2", ROPES), ("LP-2(1)", OIL), ("LP-10", ROPES))
+    found = found_in(*(one for code, text in codes for one in (heading(f"{code} Care of lamps"), f"a. {text}")))
+    numbers = [number for number, _, text in found if text in {OIL, ROPES}]
+    assert numbers == [f"{code}.a." for code, _ in codes]
+    found = found_in(*(heading(f"{code} Care of lamps") for code, _ in reversed(codes)), OIL)
+    assert not any(number for number, *_ in found)
+
+
+def test_titles_in_capitals_before_a_colon_name_what_follows_if_there_are_several():
+    texts = [f"{name}: {text}" for name, text in (("SUMMARY", OIL), ("DATES", ROPES), ("FEES", OIL))]
+    found = [(section, text) for _, section, text in found_in(*texts) if text in {OIL, ROPES}]
+    assert found == [("SUMMARY", OIL), ("DATES", ROPES), ("FEES", OIL)]
+    assert not any(section for _, section, _ in found_in(*texts[:2], texts[0]))
+
+
+def test_what_an_unfinished_item_announces_in_lower_case_is_below_it():
+    item, lead, *below, last = (
+        Block(text, indent=indent)
+        for text, indent in (
+            ("(1) A keeper must pay by this formula:", 2.0),
+            ("where:", 1.0),
+            ("(a) A is the length of the boat, in feet; and", 2.0),
+            ("(b) B is the number of its lamps.", 2.0),
+            (f"(2) {OIL}", 2.0),
+        )
+    )
+    formula = Block("F = A x B", indent=1.0)
+    [first, second] = passages_of(build([heading("3.6A Fees"), item, formula, lead, *below, last]), "d", "D", 128)[1:]
+    assert [name for name, _ in first.places()] == ["3.6A.(1).(a)", "3.6A.(1).(b)"]
+    assert second.number == "3.6A.(2)"
+
+
+def test_the_line_before_a_table_names_it():
+    table = Block(f"Kind | Duty\nLamp | {OIL}\nBell | {ROPES}", "table")
+    *_, found = passages_of(build([heading("4.1 Kinds"), Block("Table 3. Duties by kind"), table]), "d", "D", 128)
+    assert ("Table 3.row Lamp", OIL) in found.places()
+    assert found.section.endswith("Table 3. Duties by kind")
+
+
+def test_rows_are_named_by_the_column_that_tells_them_apart():
+    rows = "\n".join(f"Harbour | Lamp | {n} | {OIL}" for n in range(101, 104))
+    [found] = passages_of(build([Block(f"Place | Kind | No. | Duty\n{rows}", "table")]), "d", "D", 128)
+    assert ("row 102", OIL) in found.places()
