@@ -26,7 +26,7 @@ from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
-from ragqa.library.register_search import part_of
+from ragqa.library.register_search import part_of, rule_name
 from ragqa.library.register_store import Register, load, renewed
 from ragqa.records.memo_files import write_memo
 from ragqa.settings.config import Config, without_default_reranker
@@ -127,7 +127,9 @@ def _table(run: GapRun) -> FittedTable:
     for heading, priority, least in (("rule", 0, 0), ("result", 0, 14), ("text", 0, 24), ("policy says", 0, 24)):
         table.add_column(heading, priority, least=least)
     table.add_column("missing or clashing", 2, least=16)
+    has_several = len({gap.row.document_id for gap in run.gaps}) > 1
     for gap in matching_gaps(run, WantedGaps())[:SHOWN]:
         _, _, says, lacking = evidence(gap)
-        table.add_row(gap.row.number, run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
+        rule = rule_name(gap.row, has_document=has_several)
+        table.add_row(plain(rule, 60), run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
     return table

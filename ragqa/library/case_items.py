@@ -18,6 +18,7 @@ from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
 from ragqa.library.document import document_at, documents_of
 from ragqa.library.gap_runs import versions_of
 from ragqa.library.register import Obligation
+from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
@@ -132,5 +133,5 @@ def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> S
     parts = {"words": digest({"text": row.text, "number": row.number}), "handling": digest(handling)}
     versions = {"corpus": corpus, "sha256 of the corpus": index.manifest.corpus_sha256}
     address = f"read?corpus={quote(corpus, safe='')}&passage={quote(row.passage_id, safe='')}"
-    title = " ".join(filter(None, (row.title, row.number, cut(row.text, 120))))
+    title = f"{rule_name(row)} {cut(row.text, 120)}"
     return Seen(title, parts, versions, (), "\n".join((row.text, *handling.values())), address)

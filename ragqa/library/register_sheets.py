@@ -11,6 +11,7 @@ from ragqa.infra.sheets import Sheet, write_sheets
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
 from ragqa.library.register import Obligation
+from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import FIELDS, STATUSES, Handling, Register
 
 _WIDTHS: Final = {
@@ -47,4 +48,5 @@ def row_cells(row: Obligation) -> tuple[str, ...]:
     """The row's own cells, under the first eight of `HEADS`."""
     parts = (row.parts.party, row.parts.deadline, row.parts.condition)
     told = (span.text if span else "" for span in parts)
-    return (row.obligation_id, row.title or row.document_id, row.number, str(row.strength), row.text, *told)
+    rule = rule_name(row, has_document=False)
+    return (row.obligation_id, row.title or row.document_id, rule, str(row.strength), row.text, *told)

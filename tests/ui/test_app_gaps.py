@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import threading
 from dataclasses import replace
 from functools import partial
@@ -147,6 +148,7 @@ def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world)
     at.segmented_control(key="gaps_view").set_value("Statements without a rule").run()
     html = told(at)
     assert "[Click](http://x.y) us." in html
+    assert re.findall(r'target="_blank">([^<]*)</a></li>', html) == ["Document 2 2"]  # as a rule is cited, no id
     assert 'href="http://x.y"' not in html
     assert "result=conflicts" in html
     assert "Rows 1 to 1 of 1" in [one.value for one in page(result="conflicts").caption]

@@ -247,7 +247,7 @@ def _results(both: _Both, run: GapRun) -> None:
     if view == _VIEWS[1]:
         st.html(matrix_html(run, lambda chapter, policy: _address(both, chapter=chapter, policy=policy)))
     elif view == _VIEWS[2]:
-        st.html(unasked_html(run.unasked, both.policies))
+        st.html(unasked_html(run.unasked, both.policies, both.passage))
     else:
         _rows(both, run)
 
