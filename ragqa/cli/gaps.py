@@ -28,7 +28,7 @@ from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
 from ragqa.library.register_search import part_of, rule_name
 from ragqa.library.register_store import Register, load, renewed
-from ragqa.records.memo_files import write_memo
+from ragqa.records.memo_files import check_kind, write_memo
 from ragqa.settings.config import Config, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
@@ -57,6 +57,8 @@ def gaps(
     stopped run continues. Rows whose status in the register is "not applicable" are not read. Results are kept in
     RAGQA_HOME/gaps.
     """
+    if memo:
+        check_kind(memo.suffix.lower())  # before a run of minutes, not after it
     paths = Paths.from_env()
     rules = open_index(corpus, paths.indexes)
     found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(rules.passages)))

@@ -399,6 +399,13 @@ def test_the_command(tmp_path, monkeypatch, ended):
     said = run(*part, "--take", str(file))
     assert "1 field imported, 0 conflicts" in said
     assert "People found 1 of 1 results right" in said
+    refused = ended(*part, "--memo", str(tmp_path / "memo.odt"), "--restart", code=2)
+    assert "found '.odt'; name another" in " ".join(refused.err.split())
+    assert "Rows" not in refused.err  # at once
+    refused = ended(*part, "--take", str(tmp_path / "gone.xlsx"), code=3)
+    assert "(No such file or directory); expected .csv" in " ".join(refused.err.split())
+    refused = ended("check", "gone.txt", code=2)
+    assert "cannot read gone.txt: No such file or directory; give" in " ".join(refused.err.split())
     refused = ended(*part[:-1], "9", code=2)
     assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())
 

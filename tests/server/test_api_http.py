@@ -302,6 +302,7 @@ def test_a_bug_is_a_problem_without_a_trace(client, backend):
 def test_only_json_is_read(client):
     plain = client.post("/v1/ask", content='{"question": "x"}', headers={"Content-Type": "text/plain"})
     assert plain.status_code == 422
+    assert "expected a body with Content-Type: application/json, found text/plain" in plain.json()["detail"]
 
 
 def test_a_failure_is_told_before_a_stream_and_in_it(tmp_path, monkeypatch):
@@ -440,6 +441,7 @@ def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
 def test_a_method_that_is_not_there_is_refused_with_those_that_are(client):
     answer = client.delete("/v1/ask")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json()["detail"] == "expected an address and a method of /v1/docs, found DELETE /v1/ask (405)"
 
 
 @pytest.mark.parametrize("stream", [0, "yes"])

@@ -70,8 +70,7 @@ def _state_words(collection: Collection, catalogue: Catalogue, paths: Paths) -> 
         words += [quantity(manifest.n_passages, "passage"), f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
     except RagqaError:
         words.append("no index yet")
-    told = f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
-    return f"{told} Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
+    return f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
 
 
 # What is done to it --------------------------------------------------------------------------------------------------
@@ -131,6 +130,7 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
             st.button("Verify the index", key="library_verify", on_click=_verify, args=(collection, paths))
             st.button("Delete", key="library_delete", on_click=_delete, args=(collection, paths), disabled=busy)
             st.caption("What is deleted can be restored from the list of the library.")
+            st.caption(f"Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else "")
     if st.session_state.pop("library_ask_now", False):
         from ragqa.ui.pages.ask import OPENED, ask_page
 
