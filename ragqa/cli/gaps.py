@@ -17,6 +17,7 @@ from ragqa.cli.register import SHOWN
 from ragqa.errors import ConfigError
 from ragqa.index import open_index
 from ragqa.infra.journal import held
+from ragqa.library.collection import collections, corpus_titles
 from ragqa.library.edits import read_edits
 from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_rows import ORDER, Correction, GapRun
@@ -79,7 +80,8 @@ def gaps(
     if memo:
         versions = versions_of(corpus, policies, (rules, open_index(policies, paths.indexes)))
         signed = case_desk().signed([f"gaps:{corpus}/{policies}"])
-        write_memo(gap_memo(run, corpus, policies, versions, signed), memo)
+        titles = corpus_titles((corpus, policies), collections(paths.library))
+        write_memo(gap_memo(run, titles[corpus], titles[policies], versions, signed), memo)
         lines.append(f"the memo is {memo}")
     if as_json:
         typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))
