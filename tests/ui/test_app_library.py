@@ -71,6 +71,8 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
     _, words = shown(page(corpus="mine"))
     assert "1 document · 1 passage" in words
+    html, _ = shown(page())
+    assert all(f'href="{name}?corpus=mine"' in html for name in ("ask", "read", "register", "gaps"))
     assert "All \\*of\\* them." in words
     at = page(corpus="mine")
     at.button(key="remove_a").click().run()
