@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -34,8 +36,17 @@ HEADS: Final = (
 def merged(register: Register, sheet: Mapping[str, SheetRow[Handling]]) -> tuple[Register, Taken[Handling]]:
     """The register with the changes of the sheet, and the result of the import."""
     known = {row.obligation_id for row in register.rows}
-    taken = edits.merged(register.handlings, known, sheet, Handling())
+    taken = edits.merged(register.handlings, known, sheet, Handling(), _expected)
     return replace(register, handlings=taken.edits), taken
+
+
+def _expected(field: str, value: str) -> str:
+    if field == "status" and value not in ("", *STATUSES):
+        return f"one of {', '.join(STATUSES)}, or nothing"
+    with suppress(ValueError):
+        if field != "due" or not value or (len(value) == 10 and date.fromisoformat(value)):
+            return ""
+    return "a day, YYYY-MM-DD"
 
 
 def write_sheet(path: Path, register: Register, rows: Sequence[Obligation]) -> None:

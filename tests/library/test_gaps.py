@@ -284,7 +284,9 @@ def test_what_people_say_survives_runs_and_new_versions(folder, tmp_path):
     store = GapStore(folder)
     rows = [gap.row for gap in run.gaps]
     assert store.take(sheet, rows).n_taken == 3
-    with pytest.raises(CorpusError, match="expected one of confirmed, conflicts"):
+    with pytest.raises(
+        CorpusError, match=r"Rules 1.1.*: expected one of confirmed, conflicts.*nothing of this sheet is im"
+    ):
         store.take({gifts.obligation_id: SheetRow(Correction("right"), Correction())}, rows)
     store.close()
     run, _, _ = run_of(folder)
