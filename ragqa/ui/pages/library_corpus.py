@@ -258,16 +258,12 @@ def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy:
     version = f", a new version of {one.replaces}" if one.replaces else ""
     label = f"{one.name} · {size_words(one.size)} · {found}{version}"
     with st.expander(plain_markdown(label), expanded=opened or bool(refused)):
-        if refused:
-            st.html(notice_html(refused, "mixed"))
-        elif reading:
-            st.html(reading_html(reading))
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(horizontal=True, vertical_alignment="bottom"):  # above a preview that fills the screen
             ids = ["", *(document.document_id for document in catalogue.kept)]
             if len(ids) > 1 and not refused:
                 key = f"replaces_{one.name}"
                 st.selectbox(
-                    "It is",
+                    "This file is",
                     ids,
                     index=ids.index(one.replaces) if one.replaces in ids else 0,
                     format_func=lambda held: f"a new version of {held}" if held else "a new document",
@@ -279,6 +275,10 @@ def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy:
             st.button(
                 "Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(collection, (one.name,))
             )
+        if refused:
+            st.html(notice_html(refused, "mixed"))
+        elif reading:
+            st.html(reading_html(reading))
 
 
 def _discard(collection: Collection, names: tuple[str, ...]) -> None:
