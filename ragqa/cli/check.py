@@ -52,7 +52,10 @@ def _texts(file: str, question: str) -> list[Question]:
         else:
             with Reader() as reader:
                 text = reader.text(path.read_bytes(), path.name)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        msg = f"cannot read {file}: {error.strerror}; give a document, - or a file of answers"
+        raise QuestionError(msg) from error
+    except UnicodeDecodeError as error:
         msg = f"cannot read {file} as UTF-8 text: {error}; give a document, - or a file of answers"
         raise QuestionError(msg) from error
     return [Question(question, given=text or " ")]

@@ -17,6 +17,7 @@ from ragqa.cli.register import SHOWN
 from ragqa.errors import ConfigError
 from ragqa.index import open_index
 from ragqa.infra.journal import held
+from ragqa.library.collection import collections, corpus_titles
 from ragqa.library.edits import read_edits
 from ragqa.library.gap_memo import gap_memo
 from ragqa.library.gap_rows import ORDER, Correction, GapRun
@@ -26,9 +27,9 @@ from ragqa.library.gap_sheets import as_json as gaps_json
 from ragqa.library.gap_sheets import evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
-from ragqa.library.register_search import part_of
+from ragqa.library.register_search import part_of, rule_name
 from ragqa.library.register_store import Register, load, renewed
-from ragqa.records.memo_files import write_memo
+from ragqa.records.memo_files import check_kind, write_memo
 from ragqa.settings.config import Config, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
@@ -57,6 +58,8 @@ def gaps(
     stopped run continues. Rows whose status in the register is "not applicable" are not read. Results are kept in
     RAGQA_HOME/gaps.
     """
+    if memo:
+        check_kind(memo.suffix.lower())  # before a run of minutes, not after it
     paths = Paths.from_env()
     rules = open_index(corpus, paths.indexes)
     found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(rules.passages)))
@@ -77,7 +80,8 @@ def gaps(
     if memo:
         versions = versions_of(corpus, policies, (rules, open_index(policies, paths.indexes)))
         signed = case_desk().signed([f"gaps:{corpus}/{policies}"])
-        write_memo(gap_memo(run, corpus, policies, versions, signed), memo)
+        titles = corpus_titles((corpus, policies), collections(paths.library))
+        write_memo(gap_memo(run, titles[corpus], titles[policies], versions, signed), memo)
         lines.append(f"the memo is {memo}")
     if as_json:
         typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))
@@ -127,7 +131,9 @@ def _table(run: GapRun) -> FittedTable:
     for heading, priority, least in (("rule", 0, 0), ("result", 0, 14), ("text", 0, 24), ("policy says", 0, 24)):
         table.add_column(heading, priority, least=least)
     table.add_column("missing or clashing", 2, least=16)
+    has_several = len({gap.row.document_id for gap in run.gaps}) > 1
     for gap in matching_gaps(run, WantedGaps())[:SHOWN]:
         _, _, says, lacking = evidence(gap)
-        table.add_row(gap.row.number, run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
+        rule = rule_name(gap.row, has_document=has_several)
+        table.add_row(plain(rule, 60), run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
     return table

@@ -18,7 +18,7 @@ from ragqa.library import register_sheets as sheets
 from ragqa.library.changes import word_changes
 from ragqa.library.edits import read_edits
 from ragqa.library.register import Obligation, RowChange, register
-from ragqa.library.register_search import part_of
+from ragqa.library.register_search import part_of, rule_name
 from ragqa.library.register_store import Handling, Register, change, renewed
 from ragqa.library.work_list import WorkItem, answers_before, gap_results, work_list
 from ragqa.records.store import RecordStore
@@ -97,9 +97,11 @@ def _table(rows: list[Obligation]) -> FittedTable:
     for heading, priority in (("rule", 0), ("strength", 0), ("who", 2), ("deadline", 2)):
         table.add_column(heading, priority)
     table.add_column("text", least=24)
+    has_several = len({row.document_id for row in rows}) > 1
     for row in rows[:SHOWN]:
         party, deadline = (span.text if span else "" for span in (row.parts.party, row.parts.deadline))
-        table.add_row(row.number, str(row.strength), plain(party, 60), plain(deadline, 60), plain(row.text, 300))
+        rule = rule_name(row, has_document=has_several)
+        table.add_row(plain(rule, 60), str(row.strength), plain(party, 60), plain(deadline, 60), plain(row.text, 300))
     return table
 
 
@@ -119,9 +121,7 @@ def _changed(
     stdout().print(plain(f"Version {len(found.versions)}: {changes}. {quantity(n_answers, 'kept answer')} to look at."))
     for one in items:
         row, who = one.row, ", ".join(filter(None, (one.handling.owner, one.handling.status)))
-        stdout().print(
-            plain(f"\n{one.change.what} {row.title or row.document_id} {row.number}" + (f" ({who})" if who else ""))
-        )
+        stdout().print(plain(f"\n{one.change.what} {rule_name(row)}" + (f" ({who})" if who else "")))
         stdout().print(plain("  " + _marked(one)))
         if one.answers:
             stdout().print(plain(f"  answers: {' '.join(one.answers)}; their memos too"))

@@ -74,7 +74,8 @@ def read_lines(path: Path) -> list[list[str]]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]
     except (OSError, ValueError, KeyError, csv.Error) as error:
-        msg = f"{path.name} cannot be read as a sheet ({error}); expected .csv or .xlsx as ragqa wrote it"
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        msg = f"{path.name} cannot be read as a sheet ({why}); expected .csv or .xlsx as ragqa wrote it"
         raise CorpusError(msg) from error
 
 

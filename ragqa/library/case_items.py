@@ -15,9 +15,11 @@ from ragqa.errors import RagqaError, RecordError
 from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL, Journal, digest
 from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
+from ragqa.library.collection import collections, corpus_titles
 from ragqa.library.document import document_at, documents_of
 from ragqa.library.gap_runs import versions_of
 from ragqa.library.register import Obligation
+from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
@@ -53,7 +55,7 @@ class ItemLooker:
                 seen = _row(_register(self.paths.registers / f"{name}.jsonl"), index, name, inner)
             elif index and kind == GAPS and (policies := self.corpus(inner)):
                 rows = _register(self.paths.registers / f"{name}.jsonl").rows
-                seen = _gaps(self.paths.home / "gaps" / name / inner, (name, inner), (index, policies), rows)
+                seen = _gaps(self.paths, (name, inner), (index, policies), rows)
             if seen:
                 found[ref] = seen
         return found
@@ -95,13 +97,14 @@ def _register(path: Path) -> Register:
 
 
 def _gaps(
-    folder: Path, names: tuple[str, str], indexes: tuple[Index, Index], rows: Sequence[Obligation]
+    paths: Paths, names: tuple[str, str], indexes: tuple[Index, Index], rows: Sequence[Obligation]
 ) -> Seen | None:
     """A run of `ragqa gaps`: the label of each row and people's corrections; None where there is no run.
 
     ``names`` and ``indexes`` are those of the rules and the policies, ``rows`` the register of the rules: results of
     rows that are gone do not count.
     """
+    folder = paths.home / "gaps" / names[0] / names[1]
     try:
         gaps = [entry["gap"] for _, entry in Journal(folder / JOURNAL).read()]
         found, corrections = {told["row"]["obligation_id"]: told for told in gaps}, folder / "corrections.json"
@@ -118,7 +121,8 @@ def _gaps(
     labels = {name: [told["row"]["text"], told["label"]] for name, told in kept.items()}
     parts = {"results": digest(labels), "corrections": digest({"said": said})}
     text = "\n".join(" ".join(told) for told in labels.values())
-    title = f"{names[0]} held against {names[1]}, {quantity(len(labels), 'row')}"
+    titles = corpus_titles(names, collections(paths.library))
+    title = f"{titles[names[1]]} held against {titles[names[0]]}, {quantity(len(labels), 'row')}"
     address = f"gaps?{urlencode({'corpus': names[0], 'policies': names[1]})}"
     return Seen(title, parts, versions_of(*names, indexes), (), text, address)
 
@@ -132,5 +136,5 @@ def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> S
     parts = {"words": digest({"text": row.text, "number": row.number}), "handling": digest(handling)}
     versions = {"corpus": corpus, "sha256 of the corpus": index.manifest.corpus_sha256}
     address = f"read?corpus={quote(corpus, safe='')}&passage={quote(row.passage_id, safe='')}"
-    title = " ".join(filter(None, (row.title, row.number, cut(row.text, 120))))
+    title = f"{rule_name(row)} {cut(row.text, 120)}"
     return Seen(title, parts, versions, (), "\n".join((row.text, *handling.values())), address)

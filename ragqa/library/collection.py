@@ -19,16 +19,17 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.english.words import quantity
-from ragqa.errors import CorpusError
+from ragqa.errors import CorpusError, RagqaError
 from ragqa.index.folders import check_name, index_names
 from ragqa.infra.files import locked, sha256_of, write_whole
 from ragqa.infra.validation import adapter_of
@@ -330,6 +331,16 @@ def collections(library: Path) -> tuple[Collection, ...]:
 def collection_of(name: str, library: Path) -> Collection | None:
     """The corpus with this name; None where the library has none."""
     return next((collection for collection in collections(library) if collection.name == name), None)
+
+
+def corpus_titles(names: Iterable[str], among: Iterable[Collection]) -> dict[str, str]:
+    """The titles of these indexes: of a demonstration, of a corpus ``among`` those of the library, else their names."""
+    found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
+    for collection in among:
+        if collection.name in found:
+            with suppress(RagqaError):
+                found[collection.name] = collection.read().title
+    return found
 
 
 def new_name(title: str, indexes: Path, library: Path) -> str:

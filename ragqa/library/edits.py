@@ -7,7 +7,7 @@ change in ragqa. Where both changed a field to different values, this is a confl
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -16,6 +16,7 @@ from ragqa.english.words import quantity
 from ragqa.errors import CorpusError
 from ragqa.infra.sheets import read_lines
 from ragqa.library.register import Obligation
+from ragqa.library.register_search import rule_name
 
 WRITTEN: Final = "as written"  # the head of the column with the values at the time of export
 
@@ -41,13 +42,24 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A value of a sheet that its field cannot hold; it is not imported."""
+
+    obligation_id: str
+    field: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
 class Taken(Generic[Edit]):
-    """The result of an import: the edits by id, the number of imported fields, conflicts and unknown ids."""
+    """The result of an import: the edits by id, the number of imported fields, conflicts, unknown ids, refusals."""
 
     edits: dict[str, Edit]
     n_taken: int
     conflicts: tuple[Conflict, ...]
     unknown: tuple[str, ...]  # ids that no row has
+    refused: tuple[Refused, ...] = ()
 
     def words(self, name: str, rows: Iterable[Obligation]) -> Iterator[str]:
         """The result as lines of text; ``name`` is that of the sheet, ``rows`` are those of the register."""
@@ -56,11 +68,15 @@ class Taken(Generic[Edit]):
             quantity(len(self.conflicts), "conflict"),
             quantity(len(self.unknown), "unknown row"),
         )
-        yield f"{name}: {counts[0]} imported, {counts[1]}, {counts[2]}"
-        rules = {one.obligation_id: f"{one.title} {one.number}".strip() for one in rows} if self.conflicts else {}
+        refused = f", {len(self.refused):,} not imported" if self.refused else ""
+        yield f"{name}: {counts[0]} imported, {counts[1]}, {counts[2]}{refused}"
+        rules = {one.obligation_id: rule_name(one) for one in rows} if self.conflicts or self.refused else {}
         for one in self.conflicts:
             rule = f"{rules.get(one.obligation_id, '')} ({one.obligation_id})".lstrip()
             yield f"conflict in {rule}, {one.field}: {one.here!r} stays, not {one.there!r}"
+        for lost in self.refused:
+            rule = f"{rules.get(lost.obligation_id, '')} ({lost.obligation_id})".lstrip()
+            yield f"not imported in {rule}, {lost.field}: expected {lost.expected}, found {lost.found!r}"
 
 
 def names_of(kind: type[Edit]) -> tuple[str, ...]:
@@ -75,15 +91,25 @@ def cells_of(edit: Edit) -> tuple[str, ...]:
 
 
 def merged(
-    edits: Mapping[str, Edit], known: Collection[str], sheet: Mapping[str, SheetRow[Edit]], empty: Edit
+    edits: Mapping[str, Edit],
+    known: Collection[str],
+    sheet: Mapping[str, SheetRow[Edit]],
+    empty: Edit,
+    expected: Callable[[str, str], str] = lambda _field, _value: "",
 ) -> Taken[Edit]:
-    """The edits with the changes of the sheet; ``known`` are the ids of all rows, ``empty`` is the empty edit."""
-    found, n_taken, conflicts = dict(edits), 0, []
+    """The edits with the changes of the sheet; ``known`` are the ids of all rows, ``empty`` is the empty edit.
+
+    ``expected`` says of a field and a value what the field can hold; "" where it can hold the value.
+    """
+    found, n_taken, conflicts, refused = dict(edits), 0, [], []
     for obligation_id in sorted(sheet.keys() & set(known)):
         row, here = sheet[obligation_id], edits.get(obligation_id, empty)
         for name in names_of(type(empty)):
             now, written, mine = (getattr(one, name) for one in (row.now, row.written, here))
             if now in (written, mine):
+                continue
+            if wanted := expected(name, now):
+                refused.append(Refused(obligation_id, name, wanted, now))
                 continue
             if mine != written:
                 conflicts.append(Conflict(obligation_id, name, mine, now))
@@ -91,7 +117,7 @@ def merged(
             here, n_taken = replace(here, **{name: now}), n_taken + 1
         found[obligation_id] = here
     kept = {name: one for name, one in found.items() if one != empty}
-    return Taken(kept, n_taken, tuple(conflicts), tuple(sorted(sheet.keys() - set(known))))
+    return Taken(kept, n_taken, tuple(conflicts), tuple(sorted(sheet.keys() - set(known))), tuple(refused))
 
 
 def read_edits(path: Path, kind: type[Edit]) -> dict[str, SheetRow[Edit]]:

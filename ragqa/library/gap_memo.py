@@ -10,6 +10,7 @@ from ragqa.english.words import quantity
 from ragqa.infra.version import __version__
 from ragqa.library.gap_rows import MEASURED, ORDER, WEAKNESS, GapRun
 from ragqa.library.gap_sheets import evidence
+from ragqa.library.register_search import rule_name
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, review_page
 from ragqa.records.sign_off import SignOff
 
@@ -42,7 +43,7 @@ def _blocks(run: GapRun) -> Iterator[Block]:
             yield MemoSection(label.capitalize(), 1)
             cells = (
                 (
-                    f"{gap.row.title or gap.row.document_id} {gap.row.number}",
+                    rule_name(gap.row),
                     gap.row.text,
                     f"{titles}: {says}" if says else "–",
                     "; ".join(filter(None, (lacking, said.comment))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, get_args
@@ -156,7 +156,7 @@ class GapRun:
         return sum(judged), len(judged)
 
 
-def chapter_of(row: Obligation) -> str:
-    """The document's title, and the first part of the rule's number where the number has several parts."""
+def chapter_of(row: Obligation, named: Callable[[str], str] = str) -> str:
+    """The document's title, as ``named``, and the first part of the rule's number where that has several parts."""
     chapter, dot, _ = row.number.partition(".")
-    return f"{row.title or row.document_id} {chapter if dot else ''}".strip()
+    return f"{named(row.title or row.document_id)} {chapter if dot else ''}".strip()

@@ -27,6 +27,7 @@ from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
 from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.library.register import Obligation, compared
+from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import NOT_APPLICABLE, Register
 from ragqa.library.register_units import without_headings
 from ragqa.scoring.policies import RULES_OF_POLICIES, clash_words, cover_of_all, policy_verdicts, similarity_of
@@ -156,11 +157,12 @@ class GapStore:
 
     def take(self, sheet: Mapping[str, SheetRow[Correction]], rows: Iterable[Obligation]) -> Taken[Correction]:
         """Imports corrections from a sheet or the page. Raises CorpusError where one is not in `SAID`."""
+        of_id = {row.obligation_id: row for row in rows}
         for name, row in sheet.items():
             if row.now.said not in ("", *SAID):
-                msg = f"row {name}: expected one of {', '.join(SAID)} or nothing in 'said', found {row.now.said!r}"
-                raise CorpusError(msg)
-        of_id = {row.obligation_id: row for row in rows}
+                rule = f"{rule_name(of_id[name])} ({name})" if name in of_id else f"row {name}"
+                msg = f"{rule}: expected one of {', '.join(SAID)} or nothing in 'said', found {row.now.said!r}"
+                raise CorpusError(f"{msg}; nothing of this sheet is imported until it is corrected")
         self._rename(of_id)
         taken = edits.merged(self.corrections, of_id.keys(), sheet, Correction())
         for name, one in taken.edits.items():

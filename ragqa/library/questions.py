@@ -11,6 +11,7 @@ from ragqa.corpus.documents.labels import split_label
 from ragqa.types import Passage
 
 MOST: Final = 12
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _DUTY: Final = re.compile(r"\b(?:must|shall|is required to|are required to)\b")
 _WHO: Final = re.compile(r"(?:^|[.:]\s+)((?:An?|The|Every|Each) (?:[A-Z][\w-]+(?: |$)){1,4}?)(must(?: not)?|shall)\b")
 _DULL: Final = re.compile(
@@ -38,6 +39,9 @@ def _asked(passage: Passage) -> Iterator[tuple[str, str]]:
     if not _DUTY.search(passage.text):
         return
     heading = _heading(passage.section)
+    if heading.isupper():  # the abbreviations stay: words of capitals in the rule too
+        known = {word for word in _WORD.findall(passage.text) if len(word) > 1}
+        heading = _WORD.sub(lambda word: word[0] if word[0] in known else word[0].lower(), heading)
     if heading:
         yield heading.casefold(), f"What is required on {heading}?"
         return
@@ -53,7 +57,7 @@ def _heading(section: str) -> str:
     for heading in reversed(section.split(" › ")):
         words = split_label(heading, bare=True)[1].strip(" .:–—-")
         if 1 <= len(words.split()) <= 9 and len(words) > 5 and not _DULL.match(words):
-            return words.lower() if words.isupper() else words[0].lower() + words[1:] if _is_plain(words) else words
+            return words[0].lower() + words[1:] if _is_plain(words) else words
     return ""
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Final
 
-from ragqa.corpus.citing import short_name
+from ragqa.corpus.citing import cited_number, document_name
 from ragqa.english.phrases import POINTING_BACK, PRONOUNS
 from ragqa.errors import ConfigError
 from ragqa.library.register import Obligation, RowChange
 from ragqa.library.register_store import Register
-from ragqa.types import Passage
 
 _NOBODY: Final = PRONOUNS | POINTING_BACK
 SAME: Final = 100  # characters that two rows begin with, from which the second is told without them
@@ -82,9 +81,11 @@ def _has(held: Register, row: Obligation, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-def rule_name(row: Obligation) -> str:
-    """The name of a row's rule among several documents."""
-    return short_name(Passage(row.passage_id, row.document_id, "", row.title, number=row.number))
+def rule_name(row: Obligation, *, has_document: bool = True) -> str:
+    """The name by which a row's rule is cited: the short name of its document, unless told not to, and its number."""
+    number = cited_number(row.number)
+    number = f"recital {number}" if row.is_recital and number.startswith("(") else number
+    return f"{document_name(row.title or row.document_id)} {number}".strip() if has_document else number
 
 
 def told_apart(rows: Sequence[Obligation]) -> list[str]:

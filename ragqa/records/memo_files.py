@@ -42,15 +42,20 @@ def write_memo(memo: Memo, path: Path, template: Path | None = None) -> None:
         beside.write_bytes(data)
 
 
+def check_kind(kind: str) -> None:
+    """Raises ConfigError for a suffix that no memo is written with."""
+    if kind not in FORMATS:
+        msg = f"expected a file that ends in {', '.join(FORMATS)}, found {kind or 'no ending'!r}; name another"
+        raise ConfigError(msg)
+
+
 def memo_bytes(memo: Memo, kind: str, template: Path | None = None) -> bytes:
     """The memo as ``.md``, ``.html``, ``.docx`` or ``.pdf``; ``template`` is a DOCX file that gives styles and page.
 
     Raises ConfigError for another suffix, for a template that is not used or cannot be read, and where LibreOffice is
     not installed. Raises RecordError where LibreOffice makes no PDF.
     """
-    if kind not in FORMATS:
-        msg = f"expected a file that ends in {', '.join(FORMATS)}, found {kind or 'no ending'!r}; name another"
-        raise ConfigError(msg)
+    check_kind(kind)
     if template and kind not in {".docx", ".pdf"}:
         msg = f"a template has the styles of .docx and .pdf, found {kind}; leave it out or name another file"
         raise ConfigError(msg)

@@ -1,5 +1,6 @@
 """What the items of a case refer to: documents, rows of a register, gap runs, and records whose rules have changed."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from ragqa.index import build_index, open_index
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library.case_items import ItemLooker
+from ragqa.library.collection import make_collection
 from ragqa.library.register import Obligation
 from ragqa.library.register_store import Handling, Register, save
 from ragqa.records.sign_off import changes
@@ -78,7 +80,7 @@ def test_a_gap_run_is_what_was_found_and_what_people_said(world):
     gap = {"row": {"obligation_id": "0a1b2c", "text": "A firm must act at once."}, "label": "covered"}
     journal.append({"gap": gap})
     before = look([ref])[ref]
-    assert before.title == "rules held against policies, 1 row"
+    assert before.title == "policies held against rules, 1 row"
     journal.append({"gap": gap})  # read again, to the same end
     assert look([ref, "gaps:rules/closed", "gaps:rules/..", "gaps:rules/"]) == {ref: before}
     journal.append({"gap": gap | {"label": "conflicts"}})
@@ -87,14 +89,17 @@ def test_a_gap_run_is_what_was_found_and_what_people_said(world):
     assert changes(before.parts, look([ref])[ref].parts) == ("results changed", "corrections changed")
     assert before.address == "gaps?corpus=rules&policies=policies"
     assert before.versions["sha256 of the policies"] == open_index("policies", paths.indexes).manifest.corpus_sha256
+    make_collection("rules", paths.library, "Rules of 2026")
+    assert look([ref])[ref].title == "policies held against Rules of 2026, 1 row"  # as its memo has it
+    shutil.rmtree(paths.library)
     save(paths.registers / "rules.jsonl", Register((replace(ROW, obligation_id="another"),)))
-    assert look([ref])[ref].title == "rules held against policies, 0 rows"  # none of its rows is there any more
+    assert look([ref])[ref].title == "policies held against rules, 0 rows"  # none of its rows is there any more
     journal = Journal(folder / JOURNAL)
     list(journal.read())
     told = {"obligation_id": "old", "document_id": ROW.document_id, "text": ROW.text}
     journal.append({"gap": {"row": told, "label": "covered"}})
     journal.close()
-    assert look([ref])[ref].title == "rules held against policies, 1 row"  # the same rule, which has another number now
+    assert look([ref])[ref].title == "policies held against rules, 1 row"  # the same rule, which has another number now
 
 
 def test_a_record_says_when_the_rules_that_it_cites_have_changed(world):

@@ -26,6 +26,7 @@ from ragqa.library.gap_sheets import HEADS, evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events, paragraphs_of, statements_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
+from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import Handling, Register
 from ragqa.records.cases import CaseEvent, Seen, Signer, Step, case_of
 from ragqa.records.memo_files import memo_bytes
@@ -283,7 +284,9 @@ def test_what_people_say_survives_runs_and_new_versions(folder, tmp_path):
     store = GapStore(folder)
     rows = [gap.row for gap in run.gaps]
     assert store.take(sheet, rows).n_taken == 3
-    with pytest.raises(CorpusError, match="expected one of confirmed, conflicts"):
+    with pytest.raises(
+        CorpusError, match=r"Rules 1.1.*: expected one of confirmed, conflicts.*nothing of this sheet is im"
+    ):
         store.take({gifts.obligation_id: SheetRow(Correction("right"), Correction())}, rows)
     store.close()
     run, _, _ = run_of(folder)
@@ -398,6 +401,13 @@ def test_the_command(tmp_path, monkeypatch, ended):
     said = run(*part, "--take", str(file))
     assert "1 field imported, 0 conflicts" in said
     assert "People found 1 of 1 results right" in said
+    refused = ended(*part, "--memo", str(tmp_path / "memo.odt"), "--restart", code=2)
+    assert "found '.odt'; name another" in " ".join(refused.err.split())
+    assert "Rows" not in refused.err  # at once
+    refused = ended(*part, "--take", str(tmp_path / "gone.xlsx"), code=3)
+    assert "(No such file or directory); expected .csv" in " ".join(refused.err.split())
+    refused = ended("check", "gone.txt", code=2)
+    assert "cannot read gone.txt: No such file or directory; give" in " ".join(refused.err.split())
     refused = ended(*part[:-1], "9", code=2)
     assert "expected a document or chapter with obligations, found '9'" in " ".join(refused.err.split())
 
@@ -483,6 +493,21 @@ def test_a_single_policy_is_one_column_of_the_map_and_counts_lead_to_their_rows(
     counts = standing_html(run, "gaps?result={}".format)
     assert counts.index('href="gaps?result=conflicts"') < counts.index("result=not found") < counts.index("result=cov")
     assert matrix_html(run_of(folder)[0], "{} {}".format).count('scope="col"') == 4
+
+
+def test_a_long_title_is_its_short_name_in_heading_map_and_memo_and_in_full_where_two_are_alike(folder):
+    title = "RESERVES, THEIR KEEPING, AND OTHER MATTERS OF BANKS (RES)"
+    rules = [replace(one, title=title, number=f"Part C.{one.number}") for one in RULES]
+    run, _, _ = run_of(folder, register_of(*rules))
+    named = rule_name(run.gaps[0].row)
+    assert (named.startswith("RESERVES (RES) "), title in named) == (True, False)
+    assert f"{named}</h2>" in row_html(run.gaps[0], run, "rules", "policies", lambda _: None, "")
+    memo = memo_bytes(gap_memo(run, "Rules", "Policies", {}), ".md").decode().replace("\\", "")
+    assert ("RESERVES (RES) Part C.1.2" in memo, title in memo) == (True, False)
+    assert '<th scope="row">RESERVES (RES) Part C</th>' in matrix_html(run, "{} {}".format)
+    other = replace(run.gaps[0], row=replace(run.gaps[0].row, title="RESERVES, OTHERWISE (RES)"))
+    html = matrix_html(replace(run, gaps=(*run.gaps, other)), "{} {}".format)
+    assert f'<th scope="row">{title} Part C</th>' in html
 
 
 def test_recitals_are_not_read_but_what_was_said_of_one_stays(tmp_path):

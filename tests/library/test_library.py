@@ -636,8 +636,10 @@ def test_questions_come_from_headings_and_duties():
         passage("a:1", "A firm must keep records.", section="4. REPORTING › 4.1 Record keeping"),
         passage("b:1", "An Auditor must sign.", section="Application"),
         passage("b:2", "No duty here.", section="Colours"),
+        passage("c:1", "A firm must apply CDD and AML rules.", section="4. A BANK’S APPROACH TO AML/ CDD"),
     ]
-    assert questions_of(passages) == ("What is required on record keeping?", "What must an Auditor do?")
+    on = "What is required on record keeping?", "What is required on a bank’s approach to AML/ CDD?"
+    assert questions_of(passages) == (on[0], "What must an Auditor do?", on[1])
     assert questions_of([]) == ()
 
 

@@ -329,6 +329,25 @@ def test_a_sheet_goes_out_and_its_edits_come_back(tmp_path, suffix):
     assert now.handling(fourth.obligation_id) == Handling("Fay")
     assert [(one.field, one.here, one.there) for one in taken.conflicts] == [("owner", "Dan", "Eve")]
     assert taken.unknown == ("0" * 12,)
+    assert next(taken.words("a", rows)) == "a: 2 fields imported, 1 conflict, 1 unknown row"
+
+
+def test_a_sheet_brings_no_status_or_day_that_the_page_would_not_take_and_the_rest_of_it(tmp_path):
+    first, second, third, _ = rows = rows_of()
+    edited = {
+        first.obligation_id: Handling("Ann", "Done!", "31/12/2026"),
+        second.obligation_id: Handling("Ben", "done", "2026-02-30"),
+        third.obligation_id: Handling("Eve", "done", "2026-12-31"),
+    }
+    now, taken = merged(Register(rows), {name: SheetRow(one, Handling()) for name, one in edited.items()})
+    assert now.handling(first.obligation_id) == Handling("Ann")
+    assert now.handling(second.obligation_id) == Handling("Ben", "done")
+    assert now.handling(third.obligation_id) == Handling("Eve", "done", "2026-12-31")
+    result, *refused = taken.words("register.csv", rows)
+    assert result == "register.csv: 6 fields imported, 0 conflicts, 0 unknown rows, 3 not imported"
+    assert sum("due: expected a day, YYYY-MM-DD, found '31/12/2026'" in line for line in refused) == 1
+    assert sum("status: expected one of open, in progress, done, not app" in line for line in refused) == 1
+    assert all(line.startswith("not imported in ") for line in refused)
 
 
 @pytest.mark.slow

@@ -13,14 +13,18 @@ from starlette.testclient import TestClient
 
 from ragqa.conversation import Turn
 from ragqa.errors import GenerationError
+from ragqa.filtering import select
 from ragqa.pipeline import MAX_TEXT_CHARS
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate, RateLimit
 from ragqa.server.access.policy import Act, Person, Policy, Role
-from ragqa.server.api.chat import thread_of
+from ragqa.server.api.chat import ending, thread_of
 from ragqa.server.api.keys import KeyStore
-from tests.support.fakes import FakeGenerator, answer
+from ragqa.settings.config import Config, FilteringConfig
+from ragqa.types import Question, Ranking, ScoredPassage
+from tests.support.fakes import FakeGenerator, answer, passage
 from tests.support.helpers import ANSWER, make_pipeline
 from tests.support.programs import SlowGenerator, SlowScorer, ToyBackend, asgi, served
 from tests.support.server import ROOT
@@ -299,9 +303,18 @@ def test_a_bug_is_a_problem_without_a_trace(client, backend):
     assert answer.json()["detail"] == "ragqa failed unexpectedly; its log says more"
 
 
+def test_a_source_with_a_long_title_has_the_name_that_the_page_shows():
+    long = "Regulations for Reserves, for Books and for Time, of Banks and of Others (Reserves)"
+    kept = passage("1:2.1", "A firm must act.", title=long, section=f"{long} › Part 2 › 2.1", number="2.1")
+    selection = select(Ranking("fused", (ScoredPassage(kept, 1.0),)), FilteringConfig())
+    view = View(Question("Who?"), Config(), selection=selection, answer=answer("Act.", [(1,)]))
+    assert ending(view) == "\n\nSources:\n[1] Regulations for Reserves (Reserves) › Part 2 › 2.1\n\nNot scored."
+
+
 def test_only_json_is_read(client):
     plain = client.post("/v1/ask", content='{"question": "x"}', headers={"Content-Type": "text/plain"})
     assert plain.status_code == 422
+    assert "expected a body with Content-Type: application/json, found text/plain" in plain.json()["detail"]
 
 
 def test_a_failure_is_told_before_a_stream_and_in_it(tmp_path, monkeypatch):
@@ -440,6 +453,7 @@ def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
 def test_a_method_that_is_not_there_is_refused_with_those_that_are(client):
     answer = client.delete("/v1/ask")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json()["detail"] == "expected an address and a method of /v1/docs, found DELETE /v1/ask (405)"
 
 
 @pytest.mark.parametrize("stream", [0, "yes"])

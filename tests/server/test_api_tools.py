@@ -8,8 +8,10 @@ import anyio
 import pytest
 
 from ragqa.errors import AccessError, GenerationError
+from ragqa.library.collection import make_collection
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
+from ragqa.server.api.local import LocalBackend
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
 from tests.support.programs import SlowGenerator, ToyBackend, served
@@ -257,3 +259,10 @@ def test_a_cancelled_call_that_waits_for_its_turn_leaves_the_queue(backend, tool
             place.leave()
     assert waiting == 0
     assert not backend.records().list()
+
+
+def test_a_single_program_calls_a_corpus_of_the_library_by_its_title(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    monkeypatch.setattr("ragqa.server.api.local.index_names", lambda _: ["mine", "rulebook"])
+    make_collection("mine", tmp_path / "library", "My rules")
+    assert LocalBackend().corpora() == {"mine": "My rules", "rulebook": "Rulebook of an invented regulator"}

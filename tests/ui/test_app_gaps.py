@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import threading
 from dataclasses import replace
 from functools import partial
@@ -135,6 +136,7 @@ def test_the_page_says_which_side_has_changed_since_it_was_read(world):
         (folder / "asked.json").write_text(json.dumps(now | dict.fromkeys(changed, "then")))
         captions = " ".join(one.value for one in page().caption)
         assert [name for name in now if f"The {name} have changed since they were read" in captions] == list(changed)
+        assert ("Left to be read: none." in captions) is (changed == ("rules",))
 
 
 def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world):
@@ -147,6 +149,7 @@ def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world)
     at.segmented_control(key="gaps_view").set_value("Statements without a rule").run()
     html = told(at)
     assert "[Click](http://x.y) us." in html
+    assert re.findall(r'target="_blank">([^<]*)</a></li>', html) == ["Document 2 1.3"]  # as a rule is cited, no id
     assert 'href="http://x.y"' not in html
     assert "result=conflicts" in html
     assert "Rows 1 to 1 of 1" in [one.value for one in page(result="conflicts").caption]

@@ -71,6 +71,18 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
     _, words = shown(page(corpus="mine"))
     assert "1 document · 1 passage" in words
+    html, _ = shown(page())
+    assert all(f'href="{name}?corpus=mine"' in html for name in ("ask", "read", "register", "gaps"))
+    waiting = collection.folder / "d.md"
+    waiting.write_text("# D\n\n1.1 A bank must wait.\n")
+    collection.stage(waiting, "d.md")
+    at = page(corpus="mine")
+    assert [one.label for one in at.selectbox] == ["This file is"]
+    preview = next(one for one in at.expander if one.label.startswith("d.md"))
+    assert preview.children[0].children[0].label == "This file is"  # above the preview, which fills a screen
+    at.selectbox(key="replaces_d.md").set_value("a").run()
+    assert {one.name: one.replaces for one in collection.read().staged}["d.md"] == "a"
+    collection.unstage(("d.md",))
     assert "All \\*of\\* them." in words
     at = page(corpus="mine")
     at.button(key="remove_a").click().run()

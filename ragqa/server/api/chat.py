@@ -16,6 +16,7 @@ from typing import Any, Final
 from ragqa.conversation import Turn
 from ragqa.errors import CorpusError, QuestionError
 from ragqa.records.view import View
+from ragqa.records.words import place
 from ragqa.server.api.service import passage_row
 from ragqa.types.scores import Verdict
 
@@ -55,13 +56,9 @@ def ending(view: View) -> str:
     if answer is None:
         return ""
     cited = sorted({n for sentence in answer.sentences for n in sentence.citations if n <= len(passages)})
-    lines = [f"[{n}] {_name(passages[n - 1])}" for n in cited]
+    lines = [f"[{n}] {place(passages[n - 1])}" for n in cited]
     text = _SOURCES + "\n".join(lines) if lines else ""
     return text + _BREAK + trust(view)
-
-
-def _name(passage: Any) -> str:  # noqa: ANN401 - a Passage
-    return " › ".join(part for part in (passage.title or passage.document_id, passage.section, passage.number) if part)
 
 
 def trust(view: View) -> str:

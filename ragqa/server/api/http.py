@@ -119,16 +119,20 @@ async def _refused(_request: Request, error: Exception) -> JSONResponse:
     return problem(status_of(error), str(error))
 
 
-async def _malformed(_request: Request, error: Exception) -> JSONResponse:
+async def _malformed(request: Request, error: Exception) -> JSONResponse:
+    if request.method != "GET" and "json" not in (given := request.headers.get("content-type", "no content type")):
+        return problem(422, f"expected a body with Content-Type: application/json, found {given}; name it so")
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     where = ".".join(str(part) for part in first.get("loc", ()))
     found = f"{first.get('msg', '')} at {where}"
     return problem(422, f"expected what /v1/openapi.json describes, found: {found}; correct it")
 
 
-async def _unknown(_request: Request, error: Exception) -> JSONResponse:
+async def _unknown(request: Request, error: Exception) -> JSONResponse:
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
-    refusal = problem(status, f"expected an address and a method of /v1/openapi.json ({status})")
+    refusal = problem(
+        status, f"expected an address and a method of /v1/docs, found {request.method} {request.url.path} ({status})"
+    )
     refusal.headers.update(headers or {})  # includes Allow, the allowed methods
     return refusal
 

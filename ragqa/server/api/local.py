@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from ragqa.corpus.demo import DEMOS
 from ragqa.index import Index, open_index
 from ragqa.index.folders import index_names
+from ragqa.library.collection import collections, corpus_titles
 from ragqa.loading import Models, load_further, load_models, with_reranker
 from ragqa.pipeline import Pipeline, assemble
 from ragqa.records.store import RecordStore
@@ -26,8 +26,8 @@ class LocalBackend:
 
     def corpora(self) -> dict[str, str]:
         """Maps the name of each corpus to its title."""
-        names = index_names(Paths.from_env().indexes)
-        return {name: DEMOS[name].title if name in DEMOS else name for name in names}
+        paths = Paths.from_env()
+        return corpus_titles(index_names(paths.indexes), collections(paths.library))
 
     def index(self, name: str) -> Index:
         """The index, opened once."""

@@ -6,8 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ragqa.corpus.citing import cited_number
-from ragqa.library.gap_rows import ALL, MEASURED, ORDER, WEAKNESS, GapRow, GapRun, Label, PolicyReading, Statement
+from ragqa.corpus.citing import cited_number, document_name, short_names
+from ragqa.library.gap_rows import (
+    ALL,
+    MEASURED,
+    ORDER,
+    WEAKNESS,
+    GapRow,
+    GapRun,
+    Label,
+    PolicyReading,
+    Statement,
+    chapter_of,
+)  # fmt: skip
+from ragqa.library.register_search import rule_name
 from ragqa.types import Passage, Span
 from ragqa.ui.html.reader import Mark, passage_text_html, read_address
 from ragqa.ui.html.render import marked_html
@@ -54,7 +66,7 @@ def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, v
     near = passage and (passage, read_address(policies, nearest), passage_text_html(passage.text))
     others = [(one, _KINDS[one.label]) for one in gap.readings if one not in gap.deciding]
     judged, is_stale = "" if label == gap.label else gap.label, gap.row.obligation_id in run.stale
-    head = (gap.row, label, _KINDS[label], judged, said, gap.second, is_stale, version)
+    head = (gap.row, rule_name(gap.row), label, _KINDS[label], judged, said, gap.second, is_stale, version)
     return _TEMPLATES.row(*head, rule, text, shown, near, others)
 
 
@@ -81,6 +93,8 @@ def matrix_html(run: GapRun, address: Callable[[str, str], str]) -> str:
     """
     titles = sorted({policy for _, policy in run.matrix} - {ALL})
     policies, rows = [ALL, *titles] if len(titles) > 1 else titles or [ALL], []
+    names = {chapter_of(gap.row): chapter_of(gap.row, document_name) for gap in run.gaps}
+    known = Counter(names.values())
     for chapter in dict.fromkeys(chapter for chapter, _ in run.matrix):
         cells = []
         for policy in policies:
@@ -89,11 +103,16 @@ def matrix_html(run: GapRun, address: Callable[[str, str], str]) -> str:
             told = ", ".join(f"{counts[label]:,} {label}" for label in ORDER if counts[label])
             link = address(chapter, "" if policy == ALL else policy)
             cells.append((policy, counts["covered"], total, told, 1 - counts["covered"] / total if total else 0, link))
-        rows.append((chapter, cells))
+        rows.append((names[chapter] if known[names[chapter]] == 1 else chapter, cells))
     return _TEMPLATES.matrix(policies, rows)
 
 
-def unasked_html(statements: Sequence[Statement], policies: str) -> str:
+def unasked_html(statements: Sequence[Statement], policies: str, find: Find) -> str:
     """Statements of the policies on which no row rests, each with a link to its place."""
-    shown = [(one, read_address(policies, one.passage_id, (one.start, one.end))) for one in statements]
-    return _TEMPLATES.unasked(shown[:SHOWN_STATEMENTS], len(shown))
+    shown = [(one, passage) for one in statements[:SHOWN_STATEMENTS] if (passage := find(one.passage_id))]
+    named = short_names([passage for _, passage in shown])
+    rows = [
+        (one.text, name, read_address(policies, one.passage_id, (one.start, one.end)))
+        for (one, _), name in zip(shown, named, strict=True)
+    ]
+    return _TEMPLATES.unasked(rows, len(statements))

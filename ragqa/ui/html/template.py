@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from ragqa.corpus.citing import cited_number, short_name, title_words
 from ragqa.english.words import cut, quantity
+from ragqa.library.register_search import rule_name
 from ragqa.records.words import place, with_names
 
 _FOLDER: Final = Path(__file__).with_name("templates")
@@ -39,7 +40,13 @@ def _source(name: str) -> str:
 
 
 ENVIRONMENT: Final = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_source))
-ENVIRONMENT.globals |= {"quantity": quantity, "short_name": short_name, "place": place, "with_names": with_names}
+ENVIRONMENT.globals |= {
+    "quantity": quantity,
+    "short_name": short_name,
+    "place": place,
+    "with_names": with_names,
+    "rule_name": rule_name,
+}
 ENVIRONMENT.filters |= {
     "text": lambda value: Markup(text_html(str(value))),  # noqa: S704 - escaped by `text_html`
     "number": number_html,

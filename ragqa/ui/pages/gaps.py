@@ -160,7 +160,8 @@ def _start_form(both: _Both) -> None:
     if asked and asked.policies != both.index.manifest.corpus_sha256:
         st.caption("The policies have changed since they were read; only rows that this touches are read again.")
     if asked and asked.rules not in ("", both.register.corpus):
-        st.caption("The rules have changed since they were read: rows that are new or changed are left to be read.")
+        told = f"{quantity(len(left), 'row')}, new or changed" if left else "none"
+        st.caption(f"The rules have changed since they were read. Left to be read: {told}.")
 
 
 def _start(both: _Both, asked: GapRequest) -> None:
@@ -247,7 +248,7 @@ def _results(both: _Both, run: GapRun) -> None:
     if view == _VIEWS[1]:
         st.html(matrix_html(run, lambda chapter, policy: _address(both, chapter=chapter, policy=policy)))
     elif view == _VIEWS[2]:
-        st.html(unasked_html(run.unasked, both.policies))
+        st.html(unasked_html(run.unasked, both.policies, both.passage))
     else:
         _rows(both, run)
 

@@ -156,15 +156,16 @@ def _corpora(paths: Paths) -> None:
     st.subheader("Corpora", anchor=False)
     known = {entry.name: entry for entry in list_indexes(paths.indexes)}
     for collection in found:
-        with st.container(border=True, key=f"corpus_{collection.name}"):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"corpus_{collection.name}"):
             try:
                 catalogue = collection.read()
             except RagqaError as error:
                 st.html(notice_html(str(error), "bad"))
                 continue
             st.button(
-                plain_markdown(catalogue.title),
+                f"**{plain_markdown(catalogue.title)}**",
                 key=f"open_{collection.name}",
+                icon=":material/folder_open:",
                 type="tertiary",
                 on_click=partial(_open, collection.name),
             )
@@ -177,6 +178,8 @@ def _corpora(paths: Paths) -> None:
             elif not catalogue.is_current:
                 words.append("changed since it was indexed")
             st.caption(" · ".join(words) + said)
+            if collection.name in known:
+                st.html(links_html(collection.name), width="content")
 
 
 def _passages(entry: IndexEntry | None) -> list[str]:

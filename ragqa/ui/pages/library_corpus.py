@@ -70,8 +70,7 @@ def _state_words(collection: Collection, catalogue: Catalogue, paths: Paths) -> 
         words += [quantity(manifest.n_passages, "passage"), f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
     except RagqaError:
         words.append("no index yet")
-    told = f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
-    return f"{told} Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
+    return f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
 
 
 # What is done to it --------------------------------------------------------------------------------------------------
@@ -131,6 +130,7 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
             st.button("Verify the index", key="library_verify", on_click=_verify, args=(collection, paths))
             st.button("Delete", key="library_delete", on_click=_delete, args=(collection, paths), disabled=busy)
             st.caption("What is deleted can be restored from the list of the library.")
+            st.caption(f"Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else "")
     if st.session_state.pop("library_ask_now", False):
         from ragqa.ui.pages.ask import OPENED, ask_page
 
@@ -258,16 +258,12 @@ def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy:
     version = f", a new version of {one.replaces}" if one.replaces else ""
     label = f"{one.name} · {size_words(one.size)} · {found}{version}"
     with st.expander(plain_markdown(label), expanded=opened or bool(refused)):
-        if refused:
-            st.html(notice_html(refused, "mixed"))
-        elif reading:
-            st.html(reading_html(reading))
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(horizontal=True, vertical_alignment="bottom"):  # above a preview that fills the screen
             ids = ["", *(document.document_id for document in catalogue.kept)]
             if len(ids) > 1 and not refused:
                 key = f"replaces_{one.name}"
                 st.selectbox(
-                    "It is",
+                    "This file is",
                     ids,
                     index=ids.index(one.replaces) if one.replaces in ids else 0,
                     format_func=lambda held: f"a new version of {held}" if held else "a new document",
@@ -279,6 +275,10 @@ def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy:
             st.button(
                 "Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(collection, (one.name,))
             )
+        if refused:
+            st.html(notice_html(refused, "mixed"))
+        elif reading:
+            st.html(reading_html(reading))
 
 
 def _discard(collection: Collection, names: tuple[str, ...]) -> None:

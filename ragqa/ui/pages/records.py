@@ -134,7 +134,7 @@ def _listed(store: RecordStore, paths: Paths, against: str) -> None:
     records = found[:PAGE]
     if records:
         results = store.results([one.record_id for one in records])
-        st.html(RENDER.records(records, resources.stale_records(records, store, paths), against, results))
+        st.html(RENDER.records(records, resources.stale_records(records, store, paths), against, results, titles))
     else:
         st.html(notice_html("No record matches these filters."))
     with st.container(horizontal=True, vertical_alignment="center", key="history_pages"):

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from ragqa.corpus.citing import cited_number
+from ragqa.corpus.citing import document_name
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
@@ -162,17 +162,18 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     is_one = len({row.document_id for row in held.rows}) == 1
     rows = [
         {
-            "rule": read_address(corpus, row.passage_id, (row.start, row.end)) + f"#{quote(_named(row, is_one))}",
+            "rule": f"{address}#{quote(rule_name(row, has_document=False) or '¶')}",
             "text": text,
+            **({} if is_one else {"document": document_name(row.title or row.document_id)}),
             "who": row.parts.party.text if row.parts.party else "",
             "strength": str(row.strength),
             **{name: getattr(handlings[row.obligation_id], name) for name in FIELDS},
             "deadline": row.parts.deadline.text if row.parts.deadline else "",
             "condition": row.parts.condition.text if row.parts.condition else "",
             "state": state_of.get(row.obligation_id, "").replace("unchanged", ""),
-            "document": row.title or row.document_id,
         }
         for row, text in zip(shown, told_apart(shown), strict=True)
+        for address in (read_address(corpus, row.passage_id, (row.start, row.end)),)
     ]
     st.data_editor(
         rows,
@@ -184,7 +185,8 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         num_rows="fixed",
         disabled=[name for name in rows[0] if name not in FIELDS] if editable else True,
         column_config={
-            "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=120 if is_one else 190, pinned=True),
+            "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=150, pinned=True),
+            "document": _COLUMN.TextColumn(width=160),
             "strength": _COLUMN.TextColumn(width=80),
             "text": _COLUMN.TextColumn(width=400),
             "who": _COLUMN.TextColumn(width=130),
@@ -198,12 +200,6 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         on_change=_note,
         args=(key, ids, corpus, file),
     )
-
-
-def _named(row: Obligation, is_one: bool) -> str:
-    """The number of a row's rule, with its document unless there is only one."""
-    named = cited_number(row.number) if is_one else rule_name(row)
-    return f"recital {named}" if is_one and row.is_recital and named.startswith("(") else named or "¶"
 
 
 def _note(key: str, ids: tuple[str, ...], corpus: str, file: Path) -> None:

@@ -20,6 +20,7 @@ from ragqa.index.folders import locate
 from ragqa.infra.metrics import METRICS
 from ragqa.library.changes import REREAD, PassageChange, Rereading, read_rereading, stale
 from ragqa.library.collection import Collection, collections
+from ragqa.library.collection import corpus_titles as titles_among
 from ragqa.library.gap_runs import GapFolder
 from ragqa.library.jobs import Jobs
 from ragqa.loading import Models
@@ -286,12 +287,7 @@ def library_words(paths: Paths) -> str:
 
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
     """The titles of these indexes: from the demonstration, from the library, else their names."""
-    found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
-    for collection in own_collections(paths):
-        if collection.name in found:
-            with suppress(RagqaError):
-                found[collection.name] = collection.read().title
-    return found
+    return titles_among(names, own_collections(paths))
 
 
 def own_collections(paths: Paths) -> list[Collection]:
