@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from ragqa.cli.options import built
-from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
 from ragqa.cli.train_ranking import Questions, asked_index, cut, ranker
 from ragqa.cli.train_reading import STOP_AFTER, Out, answers, shown_training, verdicts, verifier
@@ -184,8 +184,10 @@ def obligations(
 ) -> None:
     """Train RePASs' obligation classifier, or that of strength, and write weights and model card."""
     with stderr().status("Training"):
-        report = train_strength(data, strength, out) if strength else train_obligations(data, out, seed)
-    stdout().print(plain(str(report)))
+        card = train_strength(data, strength, out) if strength else train_obligations(data, out, seed)
+    headings, *rows = card.figures
+    print_table(card.title, headings, rows)
+    stdout().print(plain(f"Weights and card are in {out}"))
 
 
 @app.command()
