@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
 
-from ragqa.english.days import AskedDay, asked_day
+from ragqa.english.reading import AskedDay, asked_day
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Candidate, Drop, Limit, Passage, Ranking, ScoredPassage, Selection, min_max_norm
 

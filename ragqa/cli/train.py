@@ -1,4 +1,4 @@
-"""`ragqa train body | nli | obligations | retriever | reranker | pack`: weights trained on labels or corpora."""
+"""`ragqa train nli | obligations | retriever | reranker | pack`: weights trained on labels or corpora."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from ragqa.cli.options import built
-from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
 from ragqa.cli.train_ranking import Questions, asked_index, cut, ranker
 from ragqa.cli.train_reading import STOP_AFTER, Out, answers, shown_training, verdicts, verifier
@@ -20,7 +20,6 @@ from ragqa.evaluation.benchmarks.retrieval.comparing import measured
 from ragqa.index import Index
 from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
-from ragqa.lab.training.backbones import cut_body
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.training.obligations import train_obligations
@@ -185,21 +184,10 @@ def obligations(
 ) -> None:
     """Train RePASs' obligation classifier, or that of strength, and write weights and model card."""
     with stderr().status("Training"):
-        report = train_strength(data, strength, out) if strength else train_obligations(data, out, seed)
-    stdout().print(plain(str(report)))
-
-
-@app.command()
-def body(
-    file: Annotated[Path, typer.Argument(help="ONNX file of a BERT encoder; config and tokenizer beside it or above.")],
-    out: Annotated[Path, typer.Option(help="Folder of the backbone, for --base of a training.")],
-    layers: Annotated[int, typer.Option(min=1, help="Number of first layers to keep.")] = 6,
-) -> None:
-    """Cut an encoder in an ONNX file down to its first layers, as the backbone of a training."""
-    n_layers = cut_body(file, layers, out)
-    stdout().print(
-        plain(f"{layers} of {n_layers} layers are in {out}; train: ragqa train nli --base {out} --pairs FILE")
-    )
+        card = train_strength(data, strength, out) if strength else train_obligations(data, out, seed)
+    headings, *rows = card.figures
+    print_table(card.title, headings, rows)
+    stdout().print(plain(f"Weights and card are in {out}"))
 
 
 @app.command()

@@ -14,7 +14,7 @@ from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
-from ragqa.evaluation.filter_measures import KEPT_FIGURES
+from ragqa.evaluation.measures import KEPT_FIGURES
 from ragqa.index import Index
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.rankings import Stacking

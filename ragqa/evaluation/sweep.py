@@ -16,8 +16,7 @@ from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of
 from ragqa.evaluation.benchmarks.retrieval.rankings import FILE, Ranker, Rankings, ranking_cache
-from ragqa.evaluation.filter_measures import KEPT_FIGURES, Floats, kept_figures
-from ragqa.evaluation.measures import measure_run
+from ragqa.evaluation.measures import KEPT_FIGURES, Floats, kept_figures, measure_run
 from ragqa.fusion import fuse, rerank
 from ragqa.pipeline import Pipeline
 from ragqa.settings.config import SETTINGS, Config, FilteringConfig, FusionConfig, with_values

@@ -1,6 +1,6 @@
 import pytest
 
-from ragqa.english.days import AskedDay, as_iso, asked_day
+from ragqa.english.reading import AskedDay, as_iso, asked_day
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import ragqa
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
-from ragqa.evaluation.filter_measures import kept_figures
+from ragqa.evaluation.measures import kept_figures
 from ragqa.evaluation.significance import PairedTest
 from ragqa.filtering import select
 from ragqa.lab.questions import Fold, folds_by_gold

@@ -47,16 +47,16 @@ def labelled(tmp_path):
 
 def test_training_writes_a_model_that_loads_and_works(labelled, tmp_path):
     out = tmp_path / "new" / "tiny"
-    report = train_obligations(labelled, out)
+    card = train_obligations(labelled, out)
     assert sorted(file.name for file in out.iterdir()) == ["MODEL.json", "README.md", "weights.safetensors"]
-    assert (report.n_train, report.n_test, report.n_duplicates) == (48, 12, 1)
-    assert report.shipped.f1 == 1.0
+    assert card.figures[1][:2] == ("F1, test part (12 sentences)", "1.0000")
+    assert "The data set repeats 1 texts" in card.figures_note
+    assert "The train part (48 sentences)" in card.data
     trained = TfidfObligationClassifier(str(out))
     assert trained.info.name == "tiny"
     assert trained.info.fingerprint == check_model(out, "obligations")
     assert trained.classify(["All clubs must keep records.", "Some clubs could keep records."]) == [True, False]
-    assert f"({report.shipped.n_fresh})" in (out / "README.md").read_text()
-    assert "F1 on the 12 test sentences: 1.0000" in str(report)
+    assert (out / "README.md").read_text() == str(card)
 
 
 def test_training_twice_gives_the_same_weights(labelled, tmp_path):
@@ -69,9 +69,10 @@ def test_training_twice_gives_the_same_weights(labelled, tmp_path):
 
 def test_a_relative_out_folder_with_an_embedded_name_is_the_one_that_is_measured(labelled, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    report = train_obligations(labelled, Path("obligations-tfidf"))
-    assert report.n_ngrams == len(load_weights(tmp_path / "obligations-tfidf" / "weights.safetensors").vocabulary)
-    assert report.shipped.f1 == 1.0
+    card = train_obligations(labelled, Path("obligations-tfidf"))
+    n_ngrams = len(load_weights(tmp_path / "obligations-tfidf" / "weights.safetensors").vocabulary)
+    assert f"({n_ngrams:,} of them)" in card.use
+    assert card.figures[1][1] == "1.0000"
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,16 @@ from functools import partial
 
 import pytest
 
+from ragqa.errors import ModelError
 from ragqa.infra import http as http_client
 from ragqa.infra.http import TRIES
+from ragqa.retrieval import api_encoder, api_reranker
 from tests.support.api_clients import KEY, KINDS, TEXTS, refused
 from tests.support.embedding_server import EmbeddingServer, page, reset, status, vectors
 from tests.support.helpers import reprs_within
 
 pytestmark = pytest.mark.usefixtures("slept")
+CHARS_PER_REQUEST = max(api_encoder.CHARS_PER_REQUEST, api_reranker.CHARS_PER_REQUEST)
 
 
 @pytest.fixture(params=KINDS)
@@ -32,6 +35,28 @@ def client(kind, client_of):
 def failure(kind, client):
     """What the client of this server says where it gets no answer."""
     return lambda server: refused(partial(kind.ask, client(server), TEXTS))
+
+
+class TestTexts:
+    def test_equal_ones_are_sent_once_and_empty_ones_as_a_space(self, kind, client):
+        texts = ["b", "", "a", "b", " ", "b", "a\ud800"]
+        with EmbeddingServer() as server:
+            assert kind.ask(client(server), texts) == kind.right(["b", " ", "a", "b", " ", "b", "a?"])
+            assert server.sent == [["b", " ", "a", "a?"]]
+
+    def test_one_that_is_longer_than_a_request_goes_alone(self, kind, client):
+        texts = ["a", "b" * (CHARS_PER_REQUEST + 1), "c"]
+        with EmbeddingServer() as server:
+            kind.ask(client(server), texts)
+            assert server.sent == [["a"], [texts[1]], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "name", ["openai:", "openai", "voyage", "voyage: ", "cohere:m", "", ":m", "openai:a\nb", "voyage:a\nb", "OpenAI:m"]
+)
+def test_names_that_mean_no_api(kind, name):
+    with pytest.raises(ModelError, match="expected an? (encoder|reranker) called openai:MODEL or voyage:MODEL"):
+        kind.maker(name, environ={})
 
 
 class TestRetries:

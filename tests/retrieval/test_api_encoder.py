@@ -2,15 +2,11 @@
 
 import hashlib
 import json
-import os
 import sqlite3
 import subprocess
 import sys
-import textwrap
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +16,6 @@ import ragqa.loading
 from ragqa.cli import app
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.index import open_index
-from ragqa.infra import disk_cache
 from ragqa.infra import http as http_client
 from ragqa.loading import load_encoder
 from ragqa.plugins.protocols import Encoder
@@ -87,12 +82,6 @@ class TestVectors:
             encoder.encode(["one"])
             assert encoder.encode([]).shape == (0, DIMENSION)
             assert len(server.requests) == 1
-
-    def test_equal_texts_are_sent_once_and_empty_ones_as_a_space(self, encoder_of):
-        with EmbeddingServer() as server:
-            found = encoder_of(server).encode(["b", "", "a", "b", " ", "b"])
-            assert server.sent == [["b", " ", "a"]]
-        np.testing.assert_allclose(found, expected(["b", " ", "a", "b", " ", "b"]), atol=1e-6)
 
     def test_a_lone_surrogate_can_be_sent(self, encoder_of, tmp_path):
         with EmbeddingServer() as server:
@@ -184,12 +173,6 @@ class TestBatches:
             assert [len(sent) for sent in server.sent] == [3, 3, 1]
             assert all(sum(map(len, sent)) <= CHARS_PER_REQUEST for sent in server.sent)
 
-    def test_a_text_that_is_longer_goes_alone(self, encoder_of):
-        texts = ["a", "b" * (CHARS_PER_REQUEST + 1), "c"]
-        with EmbeddingServer() as server:
-            encoder_of(server).encode(texts)
-            assert server.sent == [["a"], [texts[1]], ["c"]]
-
 
 class TestAnswersAreChecked:
     @pytest.mark.parametrize(
@@ -253,11 +236,6 @@ def test_neither_key_nor_text_is_in_the_cache(encoder_of, tmp_path):
 
 
 class TestNamesAndSettings:
-    @pytest.mark.parametrize("name", ["openai:", "openai", "voyage: ", "cohere:m", "", ":m", "openai:a\nb", "OpenAI:m"])
-    def test_names_that_mean_no_api(self, name):
-        with pytest.raises(ModelError, match="expected an encoder called openai:MODEL or voyage:MODEL"):
-            ApiEncoder(name, environ={})
-
     def test_which_names_are_ours(self):
         assert is_api_name("openai:m")
         assert is_api_name("voyage:m")
@@ -415,29 +393,6 @@ class TestCache:
                 np.testing.assert_allclose(found, expected(["a"]), atol=1e-6)
             assert len(server.requests) == 2
 
-    @pytest.mark.parametrize("damage", ["text", "cut", "middle"])
-    def test_a_damaged_file_is_set_aside(self, encoder_of, file, caplog, damage):
-        texts = [f"text {n}" for n in range(100)]
-        with EmbeddingServer() as server:
-            first = encoder_of(server, cache=file)
-            first.encode(texts)
-            first.close()
-            whole = file.read_bytes()
-            file.write_bytes(
-                {
-                    "text": b"not a database " * 1000,
-                    "cut": whole[: len(whole) // 2],
-                    "middle": whole[:4096] + b"\xff" * (len(whole) - 4096),
-                }[damage]
-            )
-            for _ in range(2):
-                found = encoder_of(server, cache=file).encode(texts)
-                np.testing.assert_allclose(found, expected(texts), atol=1e-6)
-            assert len(server.requests) == 2
-        assert file.with_name("vectors.sqlite3.broken").exists()
-        assert caplog.text.count("is broken") == 1
-        assert count(file) == 100
-
     def test_a_file_that_cannot_be_opened_is_not_fatal(self, encoder_of, tmp_path, caplog):
         (tmp_path / "folder").mkdir()
         with EmbeddingServer() as server:
@@ -445,34 +400,6 @@ class TestCache:
             for _ in range(2):
                 np.testing.assert_allclose(encoder.encode(TEXTS), expected(TEXTS), atol=1e-6)
         assert caplog.text.count("encoding continues without it") == 1
-
-    def test_the_disk_rests_after_a_failure_and_is_tried_again(self, tmp_path, monkeypatch):
-        file = tmp_path / "v"
-        file.mkdir()
-        cache = VectorCache(file)
-        cache.add({b"a": expected(["a"])[0]})
-        file.rmdir()
-        cache.add({b"a": expected(["a"])[0]})
-        assert not file.exists()
-        later = time.monotonic() + disk_cache.REST_SECONDS
-        monkeypatch.setattr(disk_cache, "time", SimpleNamespace(monotonic=lambda: later, sleep=time.sleep))
-        cache.add({b"a": expected(["a"])[0]})
-        assert list(cache.known([b"a"])) == [b"a"]
-        cache.close()
-
-    def test_a_file_set_aside_by_another_process_is_not_set_aside_twice(self, file):
-        cache = VectorCache(file)
-        cache.add({b"a": expected(["a"])[0]})
-        cache.close()
-        assert list(cache.known([b"a"])) == [b"a"]
-        with file.open("r+b") as opened:
-            opened.seek(4096)
-            opened.write(b"\xff" * (file.stat().st_size - 4096))
-        file.rename(file.with_name("elsewhere"))
-        VectorCache(file).add({b"b": expected(["b"])[0]})
-        assert list(cache.known([b"a", b"b"])) == [b"b"]
-        assert not file.with_name(file.name + ".broken").exists()
-        cache.close()
 
 
 def count(file) -> int:
@@ -520,31 +447,6 @@ class TestSharing:
                 assert not job.done()
                 held.set()
                 assert job.result().shape == (1, DIMENSION)
-
-    def test_processes_share_one_file(self, encoder_of, tmp_path):
-        file = tmp_path / "v"
-        code = textwrap.dedent(
-            """
-            import sys
-            from pathlib import Path
-            from ragqa.retrieval.api_encoder import ApiEncoder
-            encoder = ApiEncoder("openai:test", cache=Path(sys.argv[1]), environ={"OPENAI_BASE_URL": sys.argv[2]})
-            for n in range(20):
-                encoder.encode([f"{sys.argv[3]} {n} {k}" for k in range(5)])
-            """
-        )
-        with EmbeddingServer() as server:
-            command = [sys.executable, "-W", "ignore", "-c", code, str(file), server.base_url]
-            processes = [
-                subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True, env=dict(os.environ))
-                for name in ("a", "b", "c")
-            ]
-            errors = [process.communicate(timeout=60)[1] for process in processes]
-            assert errors == ["", "", ""]
-            assert len(server.requests) == 60
-            encoder_of(server, cache=file).encode([f"{c} {n} {k}" for c in "abc" for n in range(20) for k in range(5)])
-            assert len(server.requests) == 60
-        assert count(file) == 300
 
 
 class TestCommandLine:

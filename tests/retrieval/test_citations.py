@@ -7,7 +7,7 @@ import pytest
 
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import IndexMismatchError
-from ragqa.evaluation.filter_measures import kept_figures
+from ragqa.evaluation.measures import kept_figures
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.index import build_index, open_index, verify_index

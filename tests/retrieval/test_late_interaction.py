@@ -43,9 +43,9 @@ class TableEncoder:
         return self.encode([text])[0]
 
 
-def build(folder, hidden=(), encoder=None, retriever=LateInteraction, **more):
+def build(folder, encoder=None, retriever=LateInteraction, **more):
     list(save_tokens([one.text for one in PASSAGES], TableEncoder(), folder))
-    mask = np.array([one.passage_id in hidden for one in PASSAGES])
+    mask = np.zeros(len(PASSAGES), bool)
     return retriever(
         load_tokens(folder), Rankable(PASSAGES, tie_order(PASSAGES), mask), encoder or TableEncoder(), **more
     )
@@ -59,10 +59,6 @@ def test_max_sim_written_out(tmp_path):
     found = build(tmp_path).retrieve("east between", 10)
     assert scores(found) == pytest.approx({"a": 1.0 + 0.8, "b": 1.0 + 0.6, "c": 1.0 + 0.6, "d": 0.0})
     assert list(scores(found)) == ["a", "b", "c", "d"]
-
-
-def test_hidden_passages_are_never_returned(tmp_path):
-    assert list(scores(build(tmp_path, hidden=["a", "c"]).retrieve("east", 10))) == ["b", "d"]
 
 
 def test_equal_texts_are_encoded_once_and_progress_is_told(tmp_path):

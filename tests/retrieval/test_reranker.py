@@ -30,10 +30,9 @@ from ragqa.settings.presets import PRESETS
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.ui.html.passages import passage_table_html
-from tests.scoring.repass.test_nli import PAIRS, make_model
-from tests.scoring.repass.test_reference_profile import make, tiny_encoding, transformers_logits
 from tests.support.fakes import FakeReranker, passage, ranking
 from tests.support.helpers import PASSAGES, make_pipeline
+from tests.support.tiny_models import PAIRS, tiny_encoding, transformers_logits, write_classifier
 from tests.ui.test_render import Tags, assert_harmless
 
 # The arithmetic -------------------------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def test_only_the_best_are_read_as_the_index_reads_them():
 
 @pytest.mark.model
 def test_a_bert_gives_what_transformers_gives_through_the_graph(tmp_path):
-    folder = make_model(tmp_path, {0: "LABEL_0"})
+    folder = write_classifier(tmp_path, ["LABEL_0"])
     reranker = load_reranker(str(folder), "fp32")
     assert reranker.info.precision.startswith("fp32, OpenVINO ")
     question = PAIRS[0][0]
@@ -158,7 +157,9 @@ def test_a_bert_gives_what_transformers_gives_through_the_graph(tmp_path):
 
 @pytest.mark.model
 def test_another_architecture_is_computed_by_torch(tmp_path):
-    folder = make(tmp_path, "DebertaV2", ["score"], relative_attention=True, pos_att_type=["c2p"], type_vocab_size=0)
+    folder = write_classifier(
+        tmp_path, ["score"], "DebertaV2", relative_attention=True, pos_att_type=["c2p"], type_vocab_size=0
+    )
     reranker = load_reranker(str(folder), "fp32")
     assert "PyTorch" in reranker.info.precision
     expected = transformers_logits(folder, tiny_encoding(folder, *PAIRS[0]))[0, 0]
@@ -167,7 +168,7 @@ def test_another_architecture_is_computed_by_torch(tmp_path):
 
 @pytest.mark.model
 def test_a_model_that_is_no_reranker_is_refused(tmp_path):
-    folder = make_model(tmp_path, {0: "contradiction", 1: "entailment", 2: "neutral"})
+    folder = write_classifier(tmp_path, ["contradiction", "entailment", "neutral"])
     with pytest.raises(ModelError, match="has 3 outputs; expected one.*ragqa train reranker.*leave the reranker out"):
         load_reranker(str(folder))
     with pytest.raises(ModelError, match="holds a model of kind 'nli', expected 'reranker'"):
@@ -377,5 +378,5 @@ def test_the_terminal_shows_both_scores_with_their_ranks():
 def test_logits_are_read_as_plain_numbers(tmp_path, monkeypatch):
     lengths = lambda self, pairs: np.array([[len(text)] for _, text in pairs], np.float32)  # noqa: E731
     monkeypatch.setattr(SequenceClassifier, "logits", lengths)
-    reranker = load_reranker(str(make_model(tmp_path, {0: "LABEL_0"})), "fp32")
+    reranker = load_reranker(str(write_classifier(tmp_path, ["LABEL_0"])), "fp32")
     assert reranker.score("q", ["abc", "a", "abc"]) == [3.0, 1.0, 3.0]

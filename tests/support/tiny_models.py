@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import safetensors.numpy
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.pre_tokenizers import BertPreTokenizer, Whitespace
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
 
@@ -26,6 +28,14 @@ LETTERS = [letter for n in range(26) for letter in (chr(97 + n), "##" + chr(97 +
 PUNCTUATION = list(".,;:?!'\"()[]#*-")
 VOCABULARY = [*SPECIAL, *dict.fromkeys([*TEXT.split(), *LETTERS, *PUNCTUATION])]
 HIDDEN = 32
+WORDS = [*SPECIAL[:4], *"firms must may keep records not the sky is blue".split()]
+PAIRS = [
+    ("firms must keep records", "firms keep records"),
+    ("the sky is blue", "firms must keep records"),
+    ("the sky", "the sky is not blue"),
+    ("", ""),
+    ("firms may not keep the records the firms must not keep", "is the sky blue"),
+]
 
 
 def _config(vocabulary=VOCABULARY, **settings) -> BertConfig:
@@ -33,7 +43,13 @@ def _config(vocabulary=VOCABULARY, **settings) -> BertConfig:
     return BertConfig(vocab_size=len(vocabulary), hidden_size=HIDDEN, **sizes | {"initializer_range": 0.5} | settings)
 
 
-def _write_tokenizer(folder: Path) -> None:
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer, length: int = 64, **settings) -> None:
+    special = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    settings |= special | {"model_max_length": length}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **settings).save_pretrained(folder)
+
+
+def _write_bert_tokenizer(folder: Path) -> None:
     numbers = {word: number for number, word in enumerate(VOCABULARY)}
     tokenizer = Tokenizer(WordPiece(numbers, unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer()
@@ -41,22 +57,49 @@ def _write_tokenizer(folder: Path) -> None:
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", numbers["[CLS]"]), ("[SEP]", numbers["[SEP]"])]
     )
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=64,
-    ).save_pretrained(folder)
+    _write_tokenizer(folder, tokenizer, mask_token="[MASK]")
 
 
 def _write(folder: Path, kind: type) -> None:
     torch.manual_seed(0)
     folder.mkdir(parents=True)
     kind(_config()).eval().save_pretrained(folder)
-    _write_tokenizer(folder)
+    _write_bert_tokenizer(folder)
+
+
+def write_classifier(folder: Path, labels, architecture: str = "Bert", positions: int = 64, **settings) -> Path:
+    """An untrained classifier of pairs over the words of `PAIRS`."""
+    numbers = {word: number for number, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(WordPiece(numbers, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    _write_tokenizer(folder, tokenizer, positions, model_input_names=["input_ids", "token_type_ids", "attention_mask"])
+    torch.manual_seed(7)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = getattr(transformers, f"{architecture}Config")(
+        vocab_size=len(WORDS),
+        id2label=dict(enumerate(labels)),
+        label2id={label: number for number, label in enumerate(labels)},
+        **sizes | {"max_position_embeddings": positions, "initializer_range": 0.8, "pad_token_id": 0} | settings,
+    )
+    getattr(transformers, f"{architecture}ForSequenceClassification")(config).save_pretrained(folder)
+    return folder
+
+
+def tiny_encoding(folder: Path, first: str, second: str):
+    """A pair as the tokenizer of ``folder`` writes it for the model."""
+    found = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(first, second)
+    names = {"input_ids": found.ids, "attention_mask": [1] * len(found.ids), "token_type_ids": found.type_ids}
+    return {name: np.array([values], dtype=np.int64) for name, values in names.items()}
+
+
+def transformers_logits(folder: Path, inputs):
+    """What transformers itself computes from ``inputs``."""
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.inference_mode():
+        return model(**{name: torch.from_numpy(rows) for name, rows in inputs.items()}).logits.numpy()
 
 
 def write_trainable(folder: Path, words, kind: type = BertModel, **settings) -> Path:

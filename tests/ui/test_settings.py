@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ragqa import filtering
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
-from ragqa.evaluation.filter_measures import kept_figures
+from ragqa.evaluation.measures import kept_figures
 from ragqa.filtering import select, with_added
 from ragqa.records.differences import differences
 from ragqa.records.limits import limits

@@ -31,7 +31,7 @@ from ragqa.corpus.documents.items import (
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block, Unit, places_of
 from ragqa.corpus.files import passage_id_of, unique
-from ragqa.english.days import as_iso
+from ragqa.english.reading import as_iso
 from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
 

@@ -21,13 +21,15 @@ from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
-from ragqa.generation.direct.answerability import LINE, Answerability, answerability
 from ragqa.generation.direct.asking import UNNAMED, Part, parts_of
 from ragqa.generation.direct.weighing import (
+    LINE,
     SEPARATOR,
+    Answerability,
     Evidence,
     Measured,
     Source,
+    answerability,
     is_readable,
     log_odds,
     measured,

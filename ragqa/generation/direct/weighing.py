@@ -1,5 +1,7 @@
 """Scores how well a sentence answers a part of a question: a weighted sum of measured values.
 
+A logistic function of the best sentence's values gives the answerability of the part.
+
 The weights are chosen by the share of questions whose first sentence answers, on questions that the selector was not
 trained on: the open ones of `ragqa.evaluation.benchmarks.expected_facts` and of `tests.benchmarks.law`, and fold 0 of
 RAGQA_DATA/claims.
@@ -17,6 +19,7 @@ from typing import Final
 
 from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
+from ragqa.english.words import words_of
 from ragqa.generation.direct.asking import Part
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, FloatMatrix, Selector
@@ -202,3 +205,59 @@ def score(found: Measured) -> float:
     weights = NEARNESS if found.answers is None else WEIGHTS
     values: tuple[float, ...] = astuple(found)
     return math.fsum(weight * value for weight, value in zip(weights, values, strict=False))
+
+
+# Whether the passages found answer a part of a question -------------------------------------------------------------
+
+LINE: Final = 0.5  # below it a part counts as not answered
+# Weights of the selector's log odds, the passage's cover and the fit of the kind, fitted like
+# `WEIGHTS`; the constant is chosen for few false refusals.
+ANSWERS, COVER, FIT, CONSTANT = 0.65, 1.2, 0.4, 0.3
+TAUGHT: Final = 20  # words; one in a hundred of the selector's training questions is longer
+# Weights without a selector (as in other languages), and for longer questions, where the higher result counts: fitted
+# on the open half of the benchmark `expected_facts`.
+COSINE, OWN_COVER, ABSENT, LACKS, OWN_CONSTANT = 4.6, 1.0, -0.5, -1.8, -1.2
+_FAR: Final = 0.35  # a cosine below this is reported as far
+_MANY: Final = 0.5  # a kind of answer that is missing by this much is reported as missing
+
+
+@dataclass(frozen=True, slots=True)
+class Answerability:
+    """The probability that the sentence chosen for a part answers it, and the reasons against it in words.
+
+    ``missing`` are words of the question that no passage found has.
+    """
+
+    value: float
+    reasons: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_enough(self) -> bool:
+        return self.value >= LINE
+
+
+def answerability(part: Part, best: Measured, evidence: Evidence, n_words: int) -> Answerability:
+    """The answerability of a part whose best sentence has the values ``best``, in a question of ``n_words``.
+
+    It is 1 if the question asks for a rule by its number.
+    """
+    weights = {one: evidence.rarity(one) for one in part.content}
+    absent = {one for one in weights if evidence.is_absent(one)}
+    share = sum(weights[one] for one in absent) / (sum(weights.values()) or 1.0)
+    lacks = (1.0 - best.fit) if part.is_strict else 0.0
+    total = COSINE * best.cosine + OWN_COVER * best.passage_cover + ABSENT * share + LACKS * lacks + OWN_CONSTANT
+    if best.answers is not None:
+        told = ANSWERS * best.answers + COVER * best.passage_cover + FIT * best.fit + CONSTANT
+        total = told if n_words <= TAUGHT else max(told, total)
+    missing = tuple(dict.fromkeys(word.lower for word in words_of(part.text) if word.stem in absent))
+    reasons = []
+    if missing:
+        reasons.append("no passage found has " + ", ".join(f'"{word}"' for word in missing))
+    if best.answers is not None and best.answers < 0:
+        reasons.append(f"the nearest sentence does not read as an answer (probability {logistic(best.answers):.2f})")
+    if lacks >= _MANY:
+        reasons.append(f"the nearest sentence does not have what is asked for ({part.kind})")
+    if best.cosine < _FAR:
+        reasons.append(f"the nearest sentence is far from the question (cosine {best.cosine:.2f})")
+    return Answerability(1.0 if evidence.n_named else logistic(total), tuple(reasons), missing)

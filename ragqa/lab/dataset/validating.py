@@ -31,9 +31,7 @@ FUSED: Final = "fused"
 
 def kept_by_rirag(found: NliProbabilities) -> bool:
     """RIRAG's rule for one passage of a question."""
-    label = max(("contradiction", "entailment", "neutral"), key=lambda name: getattr(found, name))
-    near_entailment = abs(found.neutral - found.entailment) < abs(found.neutral - found.contradiction)
-    return label == "entailment" or (label == "neutral" and near_entailment)
+    return found.entailment > found.contradiction
 
 
 def cover(question: str, passage: Passage) -> float:

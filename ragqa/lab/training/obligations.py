@@ -9,7 +9,6 @@ obligations, because nearly every negative in the data set says "may" or "is enc
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -105,65 +104,18 @@ def _split(sentences: list[LabelledSentence], seed: int) -> tuple[list[LabelledS
     return train, test
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures of one classifier. ``fresh`` is the test part without repetitions of itself or the train part."""
-
-    f1: float
-    f1_fresh: float
-    n_fresh: int
-    f1_cross_validated: float
-    probe_obligations_found: int
-    probe_statements_left_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class ObligationReport:
-    """How the training went; its text is what the command prints."""
-
-    seed: int
-    n_train: int
-    n_test: int
-    n_duplicates: int
-    n_added: int
-    n_contrast: int
-    n_ngrams: int
-    shipped: Figures
-    plain: Figures
-    seconds: float
-
-    def __str__(self) -> str:
-        shipped, plain = self.shipped, self.plain
-        n_obligations, n_statements = _counts("probe")
-        return "\n".join(
-            [
-                f"Trained on {self.n_train:,} sentences of the data set (seed {self.seed}), {self.n_added} own ones, "
-                f"{self.n_contrast} without their duty word: {self.n_ngrams:,} n-grams in {self.seconds:.1f} s.",
-                f"F1 on the {self.n_test} test sentences: {shipped.f1:.4f} (data set alone: {plain.f1:.4f}).",
-                f"F1 on the {shipped.n_fresh} of them that repeat no other text: {shipped.f1_fresh:.4f} "
-                f"(data set alone: {plain.f1_fresh:.4f}).",
-                f"F1 by cross-validation within the train part: {shipped.f1_cross_validated:.4f} "
-                f"(data set alone: {plain.f1_cross_validated:.4f}).",
-                f"Own probe: {shipped.probe_obligations_found} of {n_obligations} obligations found, "
-                f"{shipped.probe_statements_left_out} of {n_statements} other sentences left out "
-                f"(data set alone: {plain.probe_obligations_found} and {plain.probe_statements_left_out}).",
-            ]
-        )
-
-
 def _counts(origin: str) -> tuple[int, int]:
     """The numbers of our own sentences that are obligations, and that are not."""
     labels = [sentence.obligation for sentence in own_sentences(origin)]
     return sum(labels), len(labels) - sum(labels)
 
 
-def train_obligations(data: Path, out: Path, seed: int = SPLIT_SEED) -> ObligationReport:
+def train_obligations(data: Path, out: Path, seed: int = SPLIT_SEED) -> ModelCard:
     """Trains on the train part of the 80/20 split with this seed, writes weights, MODEL.json and README.md to ``out``.
 
-    The report measures the written weights, read back from disk; the test part is not used in them. The report also
-    measures training on the data set alone. Raises CorpusError if the data cannot be used.
+    The card has the measures of the written weights, read back from disk; the test part is not used in them. It also
+    has those of weights trained on the data set alone. Raises CorpusError if the data cannot be used.
     """
-    started = time.perf_counter()
     sentences = read_labelled_sentences(data)
     try:
         train, test = _split(sentences, seed)
@@ -174,21 +126,10 @@ def train_obligations(data: Path, out: Path, seed: int = SPLIT_SEED) -> Obligati
         msg = f"{data} cannot be trained on ({error}); expected at least a few dozen sentences of both kinds."
         raise CorpusError(msg) from error
     _write_model(weights, out)
-    written = TfidfObligationClassifier(str(out.resolve()))
-    report = ObligationReport(
-        seed=seed,
-        n_train=len(train),
-        n_test=len(test),
-        n_duplicates=len(sentences) - len({_key(sentence.text) for sentence in sentences}),
-        n_added=len(own_sentences("added")),
-        n_contrast=sum(1 for sentence in train if sentence.obligation and without_duty(sentence.text)),
-        n_ngrams=len(weights.vocabulary),
-        shipped=_figures(written.classify, f1_cross_validated, train, test),
-        plain=plain,
-        seconds=time.perf_counter() - started,
-    )
-    write_card(out, obligation_card(report))
-    return report
+    shipped = _figures(TfidfObligationClassifier(str(out.resolve())).classify, f1_cross_validated, train, test)
+    card = _card(shipped, plain, train, test, len(weights.vocabulary), seed)
+    write_card(out, card)
+    return card
 
 
 def widening(train: Sequence[LabelledSentence]) -> list[LabelledSentence]:
@@ -234,23 +175,23 @@ def _write_model(weights: NgramWeights, out: Path) -> None:
     write_manifest(out, KIND, WEIGHTS_FILE)
 
 
+def _fresh(train: Sequence[LabelledSentence], test: Sequence[LabelledSentence]) -> list[LabelledSentence]:
+    """The test part without repetitions of itself or the train part."""
+    seen = {_key(sentence.text) for sentence in train}
+    return list({_key(sentence.text): sentence for sentence in test if _key(sentence.text) not in seen}.values())
+
+
 def _figures(
     classify: Classify,
     f1_cross_validated: float,
     train: Sequence[LabelledSentence],
     test: Sequence[LabelledSentence],
-) -> Figures:
-    seen = {_key(sentence.text) for sentence in train}
-    fresh = {_key(sentence.text): sentence for sentence in test if _key(sentence.text) not in seen}
+) -> tuple[str, ...]:
+    """The figures of one classifier, in the order of the card's rows."""
     probe = measure_obligations(classify, own_sentences("probe"))
-    return Figures(
-        f1=measure_obligations(classify, test).f1,
-        f1_fresh=measure_obligations(classify, list(fresh.values())).f1,
-        n_fresh=len(fresh),
-        f1_cross_validated=f1_cross_validated,
-        probe_obligations_found=probe.n_found,
-        probe_statements_left_out=_counts("probe")[1] - len(probe.false_alarms),
-    )
+    f1 = (measure_obligations(classify, some).f1 for some in (test, _fresh(train, test)))
+    left_out = _counts("probe")[1] - len(probe.false_alarms)
+    return (*(f"{value:.4f}" for value in (*f1, f1_cross_validated)), f"{probe.n_found}", f"{left_out}")
 
 
 def _cross_validated(fitting: Fitting, train: Sequence[LabelledSentence]) -> float:
@@ -273,58 +214,50 @@ def _key(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def obligation_card(report: ObligationReport) -> ModelCard:
-    """The card of the weights in this report."""
-    shipped, plain = report.shipped, report.plain
+def _card(
+    shipped: Sequence[str],
+    plain: Sequence[str],
+    train: Sequence[LabelledSentence],
+    test: Sequence[LabelledSentence],
+    n_ngrams: int,
+    seed: int,
+) -> ModelCard:
     (n_obligations, n_statements), (n_added, n_others) = _counts("probe"), _counts("added")
-    rows = (
-        (f"F1, test part ({report.n_test} sentences)", f"{shipped.f1:.4f}", f"{plain.f1:.4f}"),
-        (
-            f"F1, test part without texts repeated in either part ({shipped.n_fresh})",
-            f"{shipped.f1_fresh:.4f}",
-            f"{plain.f1_fresh:.4f}",
-        ),
-        (
-            "F1, 5-fold cross-validation within the train part",
-            f"{shipped.f1_cross_validated:.4f}",
-            f"{plain.f1_cross_validated:.4f}",
-        ),
-        (
-            f"own probe: obligations found (of {n_obligations})",
-            f"{shipped.probe_obligations_found}",
-            f"{plain.probe_obligations_found}",
-        ),
-        (
-            f"own probe: other sentences left out (of {n_statements})",
-            f"{shipped.probe_statements_left_out}",
-            f"{plain.probe_statements_left_out}",
-        ),
+    n_duplicates = len(train) + len(test) - len({_key(sentence.text) for sentence in (*train, *test)})
+    n_contrast = sum(1 for sentence in train if sentence.obligation and without_duty(sentence.text))
+    names = (
+        f"F1, test part ({len(test)} sentences)",
+        f"F1, test part without texts repeated in either part ({len(_fresh(train, test))})",
+        "F1, 5-fold cross-validation within the train part",
+        f"own probe: obligations found (of {n_obligations})",
+        f"own probe: other sentences left out (of {n_statements})",
     )
+    rows = zip(names, shipped, plain, strict=True)
     return ModelCard(
         title="obligations-tfidf: does this sentence oblige somebody?",
-        use=f"TF-IDF of 1- to 3-grams ({report.n_ngrams:,} of them) with logistic regression. Stored as safetensors: "
+        use=f"TF-IDF of 1- to 3-grams ({n_ngrams:,} of them) with logistic regression. Stored as safetensors: "
         "the n-grams, their inverse document frequencies, their coefficients, the intercept. No sentence is stored. "
         "Used by RePASs (which source sentences must be covered) and by the extractive generator.",
         figures=[("figure", "exactly these weights", "data set alone"), *rows],
-        figures_note=f"The data set repeats {report.n_duplicates} texts, some across the two parts; the second row "
+        figures_note=f"The data set repeats {n_duplicates} texts, some across the two parts; the second row "
         "leaves them out. The settings were chosen by the third row together with the probe, and the test figures were "
         "seen on the way. What the widening costs in F1 on this data set stands there; it buys that ordinary sentences "
         "are no longer taken for obligations. The probe and the demonstration encyclopedia were never trained on, but "
         "they were looked at while the own sentences and the weight were chosen: they show the effect, they are no "
         "independent test. A test of the project holds the share of encyclopedia sentences taken for obligations below "
         "5 %.",
-        data=f"""- The train part ({report.n_train:,} sentences) of RegNLP/ObligationClassifier: scikit-learn's
-  `train_test_split(test_size={TEST_FRACTION}, random_state={report.seed})`. Nothing of the
+        data=f"""- The train part ({len(train):,} sentences) of RegNLP/ObligationClassifier: scikit-learn's
+  `train_test_split(test_size={TEST_FRACTION}, random_state={seed})`. Nothing of the
   test part was trained on.
-- The {report.n_contrast:,} obligations among them that have a duty word, once more without it ("firms must keep
+- The {n_contrast:,} obligations among them that have a duty word, once more without it ("firms must keep
   records" -> "firms keep records"), labelled as no obligation, weight {CONTRAST_WEIGHT}.
 - {n_added} obligations and {n_others} other sentences of our own (`ragqa/lab/data/own_obligations.jsonl`): facts,
   headings, definitions, permissions, powers, list items.
 
 Training takes about a minute.""",
         command="ragqa train obligations --data ObligationClassificationDataset.json "
-        f"--out ragqa/models/obligations-tfidf --seed {report.seed}",
-        seed=report.seed,
+        f"--out ragqa/models/obligations-tfidf --seed {seed}",
+        seed=seed,
         limits="""- The words decide: a duty without a duty word ("The form goes to the registrar by Friday.") is
   missed, a duty word in a description ("a rule that firms must follow") counts.
 - The data set is machine-written paraphrase of one regulator's texts, labelled by a language model; part of its

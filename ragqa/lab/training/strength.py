@@ -8,7 +8,6 @@ sentences.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,43 +53,11 @@ class Binding:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StrengthReport:
-    """The results of a training: by folds of documents within the training part, and on the test part."""
-
-    n_train: int
-    n_test: int
-    n_patterns: int
-    cross_validated: Binding
-    tested: Binding
-    before: Binding  # RePASs' classifier on the test part: an obligation is a "must"
-    by_maker: dict[str, tuple[int, Binding]]
-    confusions: Counter[tuple[Strength, Strength]]  # of the test part: (label, call)
-    seconds: float
-
-    def __str__(self) -> str:
-        rows = (
-            ("by folds of documents", self.cross_validated),
-            ("test", self.tested),
-            ("test, RePASs' classifier", self.before),
-        )
-        figures = "\n".join(
-            f"{name}: F1 {one.f1:.3f}, precision {one.precision:.3f}, recall {one.recall:.3f}, right strength "
-            f"{one.strengths:.3f}"
-            for name, one in rows
-        )
-        return (
-            f"Trained on {self.n_train:,} labelled sentences in {self.seconds:.0f} s: {self.n_patterns:,} patterns. "
-            f"Test: {self.n_test} sentences of other documents.\n{figures}"
-        )
-
-
-def train_strength(data: Path, folder: Path, out: Path) -> StrengthReport:
+def train_strength(data: Path, folder: Path, out: Path) -> ModelCard:
     """Trains, writes weights, MODEL.json and README.md to ``out``, and measures the written weights on the test part.
 
     ``data`` is a JSON list of {Text, Obligation}, ``folder`` RAGQA_DATA. Raises CorpusError.
     """
-    started = time.perf_counter()
     sentences, further = labelled_strengths(folder), weak_sentences(data)
     train = [one for one in sentences if not one.is_test]
     test = [one for one in sentences if one.is_test]
@@ -101,22 +68,21 @@ def train_strength(data: Path, folder: Path, out: Path) -> StrengthReport:
     labels, calls = _judged(read_weights(out / WEIGHTS_FILE), test)
     old = TfidfObligationClassifier().classify([one.text for one in test])
     makers = [_maker(one) for one in test]
-    report = StrengthReport(
-        n_train=len(train),
-        n_test=len(test),
-        n_patterns=len(weights.rows),
-        cross_validated=cross_validated(train, further),
-        tested=Binding.of(labels, calls),
-        before=Binding.of(labels, [Strength.MUST if one else Strength.NONE for one in old]),
-        by_maker={
-            maker: (makers.count(maker), Binding.of(_of(maker, labels, makers), _of(maker, calls, makers)))
-            for maker in sorted(set(makers))
-        },
-        confusions=Counter(zip(labels, calls, strict=True)),
-        seconds=time.perf_counter() - started,
-    )
-    write_card(out, strength_card(report))
-    return report
+    rows = [
+        ("cross-validated by document, training part", len(train), cross_validated(train, further)),
+        ("test part, other documents", len(test), Binding.of(labels, calls)),
+        (
+            "test part, RePASs' obligations-tfidf",  # an obligation is a "must"
+            len(test),
+            Binding.of(labels, [Strength.MUST if one else Strength.NONE for one in old]),
+        ),
+    ]
+    for maker in sorted(set(makers)):
+        own = Binding.of(_of(maker, labels, makers), _of(maker, calls, makers))
+        rows.append((f"test part, {maker}", makers.count(maker), own))
+    card = _card(rows, Counter(zip(labels, calls, strict=True)))
+    write_card(out, card)
+    return card
 
 
 def weak_sentences(data: Path) -> list[LabelledSentence]:
@@ -180,15 +146,9 @@ def _maker(one: StrengthSentence) -> str:
     return parts[1] if parts[0] == "documents" else parts[0]
 
 
-def strength_card(report: StrengthReport) -> ModelCard:
-    """The card of the weights in this report."""
-    rows = [
-        ("cross-validated by document, training part", report.n_train, report.cross_validated),
-        ("test part, other documents", report.n_test, report.tested),
-        ("test part, RePASs' obligations-tfidf", report.n_test, report.before),
-        *((f"test part, {maker}", n, one) for maker, (n, one) in report.by_maker.items()),
-    ]
-    wrong = [(pair, n) for pair, n in report.confusions.most_common() if pair[0] is not pair[1]][:6]
+def _card(rows: Sequence[tuple[str, int, Binding]], calls: Counter[tuple[Strength, Strength]]) -> ModelCard:
+    """The card with these rows, the first of which counts the training part, and the (label, call) of the test part."""
+    wrong = [(pair, n) for pair, n in calls.most_common() if pair[0] is not pair[1]][:6]
     return ModelCard(
         title="strength: does this sentence bind somebody, and how?",
         use="One of must, must not, may only, should, may, none for a sentence or a list item after its lead-in. "
@@ -205,7 +165,7 @@ def strength_card(report: StrengthReport) -> ModelCard:
         "and measured once. Most frequent mistakes there (label, called): "
         + "; ".join(f"{label} called {call}: {n}" for (label, call), n in wrong)
         + ".",
-        data=f"{report.n_train:,} sentences and items labelled by reading (`ragqa/lab/data/strengths.jsonl`), drawn at "
+        data=f"{rows[0][1]:,} sentences and items labelled by reading (`ragqa/lab/data/strengths.jsonl`), drawn at "
         "random and, for about half, where an earlier fit was unsure; for whether they bind also our own added "
         f"sentences (weight {OWN_WEIGHT}) and ObligationClassificationDataset.json (weight {OTHER_WEIGHT}).",
         command="ragqa train obligations --strength RAGQA_DATA --data ObligationClassificationDataset.json "

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
-from ragqa.evaluation.filter_measures import Floats, kept_figures
+from ragqa.evaluation.measures import Floats, kept_figures
 from ragqa.filtering import RULES, CutRule, features
 from ragqa.lab.questions import Fold
 from ragqa.settings.config import FilteringConfig

@@ -19,8 +19,7 @@ import numpy as np
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings, cut_columns
-from ragqa.evaluation.filter_measures import check_beta, kept_figures
-from ragqa.evaluation.measures import display_name
+from ragqa.evaluation.measures import check_beta, display_name, kept_figures
 from ragqa.evaluation.significance import SIGNIFICANT, PairedTest
 from ragqa.fusion import fuse
 from ragqa.index import Index

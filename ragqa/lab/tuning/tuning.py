@@ -3,7 +3,7 @@
 Every fusion is measured once per question (`measured`) with numpy, with the same results as `ragqa.fusion.fuse` and
 `ragqa.evaluation.measures.measure_run`. Choosing among them (`tune`) is arithmetic on that table.
 
-A filter is judged by F-beta of the passages that it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its
+A filter is judged by F-beta of the passages that it keeps (`ragqa.evaluation.measures`). AUEB 4.2 chose its
 filter by RePASs instead, which needs a language model, and rewards an answer that says little.
 """
 
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError, IndexingError
 from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
-from ragqa.evaluation.filter_measures import KEPT_FIGURES
+from ragqa.evaluation.measures import KEPT_FIGURES
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.fusion import RRF_K
 from ragqa.lab.questions import Floats, Fold, choose

@@ -13,11 +13,11 @@ from ragqa.errors import ModelError
 from ragqa.models.inference import bert_graph, classifier
 from ragqa.models.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.classifier import INPUTS, SequenceClassifier, read_config
-from tests.scoring.repass.test_nli import make_model, tiny_tokenizer
+from tests.support.tiny_models import write_classifier
 
 pytestmark = pytest.mark.long
 
-LABELS = {0: "contradiction", 1: "entailment", 2: "neutral"}
+LABELS = ["contradiction", "entailment", "neutral"]
 COVERED = {
     "model_type": "bert",
     "architectures": ["BertForSequenceClassification"],
@@ -28,7 +28,7 @@ COVERED = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return make_model(tmp_path_factory.mktemp("long"), LABELS, positions=512)
+    return write_classifier(tmp_path_factory.mktemp("long"), LABELS, positions=512)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,9 @@ def test_the_graph_of_an_mpnet_gives_what_torch_gives(tmp_path):
 
     torch.manual_seed(4)
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-    config = MPNetConfig(vocab_size=14, max_position_embeddings=514, id2label=LABELS, initializer_range=0.3, **sizes)
+    config = MPNetConfig(
+        vocab_size=14, max_position_embeddings=514, id2label=dict(enumerate(LABELS)), initializer_range=0.3, **sizes
+    )
     MPNetForSequenceClassification(config).save_pretrained(tmp_path)
     by_torch = TorchEngine(tmp_path, "fp32")
     engine = OpenVinoEngine(tmp_path, bert_shape(read_config(tmp_path)), "fp32")
@@ -129,6 +131,7 @@ def test_a_batch_that_cannot_be_computed_raises_and_keeps_no_request(folder):
     "other",
     [
         {"model_type": "roberta"},
+        {"model_type": "deberta-v2"},
         {"architectures": ["BertForMaskedLM"]},
         {"architectures": None},
         {"hidden_act": "relu"},
@@ -145,25 +148,7 @@ def test_only_plain_bert_classifiers_are_drawn_as_a_graph(other):
 
 def test_a_model_openvino_does_not_cover_is_computed_by_torch(tmp_path):
     """RoBERTa: positions begin after the padding's number, and there is one token type only."""
-    import torch
-    from transformers import RobertaConfig, RobertaForSequenceClassification
-
-    torch.manual_seed(3)
-    size = tiny_tokenizer(tmp_path, 40)
-    config = RobertaConfig(
-        vocab_size=size,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=42,
-        type_vocab_size=2,
-        initializer_range=0.8,
-        pad_token_id=0,
-        id2label=LABELS,
-        label2id={label: column for column, label in LABELS.items()},
-    )
-    RobertaForSequenceClassification(config).save_pretrained(tmp_path)
+    write_classifier(tmp_path, LABELS, "Roberta", 40, max_position_embeddings=42)
     found = SequenceClassifier(tmp_path, "fp32")
     assert found.arithmetic.startswith("fp32, PyTorch ")
     assert found.logits([("the sky is blue " * 20, "firms")]).shape == (1, 3)
@@ -175,6 +160,7 @@ def test_without_openvino_torch_computes_the_same_and_says_so(folder, monkeypatc
     with caplog.at_level(logging.WARNING):
         found = SequenceClassifier(folder, "fp32")
     assert "OpenVINO cannot be imported" in caplog.text
+    assert "about half as fast" in caplog.text
     assert found.arithmetic.startswith("fp32, PyTorch ")
     assert found.logits([("the sky", "is blue")]) == pytest.approx(expected, abs=1e-4)
 
@@ -183,7 +169,7 @@ def test_weights_of_older_names_fall_back_to_torch(tmp_path, caplog):
     """Old checkpoints call a layer's weight gamma and its bias beta; transformers knows, the graph does not."""
     from safetensors.numpy import load_file, save_file
 
-    make_model(tmp_path, LABELS)
+    write_classifier(tmp_path, LABELS)
     expected = SequenceClassifier(tmp_path, "fp32").logits([("the sky", "is blue")])
     weights = load_file(tmp_path / "model.safetensors")
     renamed = {
@@ -200,7 +186,7 @@ def test_weights_of_older_names_fall_back_to_torch(tmp_path, caplog):
 
 
 def test_labels_that_do_not_fit_the_weights_are_refused_when_loading(tmp_path):
-    make_model(tmp_path, LABELS)
+    write_classifier(tmp_path, LABELS)
     file = tmp_path / "config.json"
     file.write_text(file.read_text().replace('"2": "neutral"', '"2": "neutral", "3": "other"'))
     with pytest.raises(ModelError, match="cannot be loaded"):
@@ -220,12 +206,17 @@ def test_a_graphics_card_is_used_by_torch_and_named(folder, monkeypatch, tmp_pat
     assert found.endswith(" on cuda")
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"id2label": 3}', None])
+@pytest.mark.parametrize("content", ["{", "[]", '{"id2label": 3}', '{"id2label": ["a"]}', None])
 def test_a_config_that_is_none_is_refused(tmp_path, content):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ModelError, match=r"config\.json cannot be read.*choose"):
+    with pytest.raises(ModelError, match=r"config\.json cannot be read as a model's configuration.*choose"):
         read_config(tmp_path)
+
+
+def test_outputs_without_names_are_numbered(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert read_config(tmp_path)["id2label"] == {0: "LABEL_0", 1: "LABEL_1"}
 
 
 def test_a_graph_is_compiled_once(folder, monkeypatch):

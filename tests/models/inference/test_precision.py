@@ -16,8 +16,8 @@ from ragqa.models.inference.bert_graph import OpenVinoEngine
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.models.inference.precision import ROUNDS, SECONDS, Subject, Timings
 from ragqa.settings.paths import Paths
-from tests.scoring.repass.test_nli import make_model
 from tests.support.processor import SUBJECT, WITH_BF16, Bench
+from tests.support.tiny_models import write_classifier
 
 
 @pytest.fixture(autouse=True)
@@ -282,8 +282,8 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
-    return make_model(tmp_path_factory.mktemp("model"), labels, positions=512)
+    labels = ["contradiction", "entailment", "neutral"]
+    return write_classifier(tmp_path_factory.mktemp("model"), labels, positions=512)
 
 
 @pytest.mark.long
@@ -311,7 +311,7 @@ def test_a_precision_that_is_asked_for_is_taken_untimed(folder, tmp_path, monkey
 
 @pytest.mark.long
 def test_a_window_that_is_short_is_not_exceeded(tmp_path, monkeypatch):
-    small = make_model(tmp_path / "small", {0: "contradiction", 1: "entailment", 2: "neutral"}, positions=16)
+    small = write_classifier(tmp_path / "small", ["contradiction", "entailment", "neutral"], positions=16)
     watched = Watched(monkeypatch, tmp_path, 0.5)
     assert SequenceClassifier(small).arithmetic.startswith("bf16, OpenVINO ")
     assert watched.shapes[0][0] == (classifier.TRIAL[0], 16)

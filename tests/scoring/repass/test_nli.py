@@ -20,32 +20,11 @@ from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.models.inference.pair_encoding import batches_by_length, padded_length
 from tests.support.effort import effort
 from tests.support.processor import has_bf16
+from tests.support.tiny_models import PAIRS, transformers_logits, write_classifier
 
 pytestmark = pytest.mark.long
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "firms",
-    "must",
-    "may",
-    "keep",
-    "records",
-    "not",
-    "the",
-    "sky",
-    "is",
-    "blue",
-]
-PAIRS = [
-    ("firms must keep records", "firms keep records"),
-    ("the sky is blue", "firms must keep records"),
-    ("the sky", "the sky is not blue"),
-    ("", ""),
-    ("firms may not keep the records the firms must not keep", "is the sky blue"),
-]
+LABELS = ["contradiction", "entailment", "neutral"]
 
 
 # Batches
@@ -134,51 +113,7 @@ def test_the_lock_survives_errors_and_interrupted_waiters(monkeypatch):
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    return make_model(tmp_path_factory.mktemp("tiny"), {0: "CONTRADICTION", 1: "Entailment", 2: "neutral"})
-
-
-def tiny_tokenizer(folder, positions=64):
-    """Saves a tokenizer of a few words; gives the number of words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.WordPiece({word: n for n, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=positions,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    ).save_pretrained(folder)
-    return len(WORDS)
-
-
-def make_model(folder, id2label, positions=64):
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification
-
-    tiny_tokenizer(folder, positions)
-    torch.manual_seed(7)
-    config = BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=positions,
-        initializer_range=0.8,
-        num_labels=len(id2label),
-        id2label=id2label,
-        label2id={label: n for n, label in id2label.items()},
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
+    return write_classifier(tmp_path_factory.mktemp("tiny"), ["CONTRADICTION", "Entailment", "neutral"])
 
 
 def load(folder, **settings):
@@ -205,7 +140,7 @@ def test_no_pairs(tiny):
 
 
 def test_label_order_is_read_from_the_model(tiny, tmp_path):
-    other = make_model(tmp_path, {0: "neutral", 1: "contradiction", 2: " ENTAILMENT"})
+    other = write_classifier(tmp_path, ["neutral", "contradiction", " ENTAILMENT"])
     (one,), (two,) = load(tiny).predict(PAIRS[:1]), load(other).predict(PAIRS[:1])
     assert (one.contradiction, one.entailment, one.neutral) == (two.neutral, two.contradiction, two.entailment)
 
@@ -309,7 +244,7 @@ def test_bf16_is_close_to_fp32_and_what_is_not_computed_in_it_is_not_called_so(t
 
 @pytest.mark.parametrize("damage", ["no tokenizer", "no config", "broken weights", "pickled weights only"])
 def test_a_folder_that_is_no_model_is_refused(tmp_path, damage):
-    make_model(tmp_path, {0: "contradiction", 1: "entailment", 2: "neutral"})
+    write_classifier(tmp_path, LABELS)
     weights = tmp_path / "model.safetensors"
     if damage == "no tokenizer":
         for file in tmp_path.glob("tokenizer*"):
@@ -325,7 +260,7 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path, damage):
 
 
 def test_altered_weights_are_refused(tmp_path):
-    make_model(tmp_path, {0: "contradiction", 1: "entailment", 2: "neutral"})
+    write_classifier(tmp_path, LABELS)
     (tmp_path / "MODEL.json").write_text(
         json.dumps({"kind": "nli", "weights": "model.safetensors", "sha256": "0" * 64})
     )
@@ -425,15 +360,6 @@ def test_two_threads_at_once_get_the_same_numbers(real):
 # The graph against transformers ------------------------------------------------------------------------------------
 
 
-def transformers_logits(folder, inputs):
-    import torch
-    from transformers import AutoModelForSequenceClassification
-
-    model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
-    with torch.inference_mode():
-        return model(**{name: torch.from_numpy(rows) for name, rows in inputs.items()}).logits.numpy()
-
-
 @pytest.mark.model
 @pytest.mark.parametrize("n_tokens", [3, 17, 96, 512])
 def test_the_graph_computes_what_transformers_computes(n_tokens):
@@ -452,31 +378,6 @@ def test_the_graph_computes_what_transformers_computes(n_tokens):
     inputs["attention_mask"][1, n_tokens // 2 + 1 :] = 0
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     assert np.abs(engine.infer([inputs])[0] - transformers_logits(folder, inputs)).max() < 2e-5
-
-
-def test_other_models_than_bert_go_to_torch():
-    from ragqa.models.inference.bert_graph import bert_shape
-
-    bert = {
-        "model_type": "bert",
-        "architectures": ["BertForSequenceClassification"],
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-    }
-    assert bert_shape(bert).n_heads == 4
-    for change in ({"model_type": "deberta-v2"}, {"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}):
-        assert bert_shape(bert | change) is None
-
-
-def test_without_openvino_torch_computes_the_same(tiny, monkeypatch, caplog):
-    from ragqa.models.inference import classifier
-
-    expected = load(tiny).predict(PAIRS)
-    monkeypatch.setattr(classifier, "openvino_version", lambda: None)
-    fallen_back = load(tiny)
-    assert fallen_back.info.precision.startswith("fp32, PyTorch ")
-    assert "about half as fast" in caplog.text
-    assert numbers(fallen_back.predict(PAIRS)) == pytest.approx(numbers(expected), abs=1e-5)
 
 
 # Encoding -----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Models named by the person: local folders of other architectures, hub names, an obligation transformer, punkt."""
 
-import json
 import os
 import socket
 import subprocess
@@ -17,36 +16,13 @@ from ragqa.models.hub import fetch, is_hub_name
 from ragqa.settings.config import ScoringConfig
 from ragqa.settings.scoring import SCORING_PROFILES, scoring_from_env, scoring_with
 from ragqa.types.scores import ScoringMode
-from tests.scoring.repass.test_nli import PAIRS, numbers, tiny_tokenizer, transformers_logits
+from tests.scoring.repass.test_nli import numbers
 from tests.support.helpers import forget_cached
+from tests.support.tiny_models import PAIRS, tiny_encoding, transformers_logits, write_classifier
 
 pytestmark = pytest.mark.model
 
 DEBERTA = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "hidden_act": "gelu"}
-
-
-def make(folder, architecture, labels, **settings):
-    """An untrained model of this architecture over the tiny vocabulary of test_nli."""
-    import torch
-    import transformers
-
-    vocabulary = tiny_tokenizer(folder)
-    torch.manual_seed(3)
-    config = getattr(transformers, f"{architecture}Config")(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-        pad_token_id=0,
-        id2label=dict(enumerate(labels)),
-        label2id={label: n for n, label in enumerate(labels)},
-        **settings,
-    )
-    getattr(transformers, f"{architecture}ForSequenceClassification")(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -56,7 +32,7 @@ def make(folder, architecture, labels, **settings):
 def test_a_local_folder_of_another_architecture_gives_what_transformers_gives(tmp_path, architecture, settings):
     import numpy as np
 
-    folder = make(tmp_path, architecture, ["contradiction", "neutral", "entailment"], **settings)
+    folder = write_classifier(tmp_path, ["contradiction", "neutral", "entailment"], architecture, **settings)
     scoring = ScoringConfig(entailment_model=str(folder), coverage_model=str(folder), verdict_model=str(folder))
     model, same, _, also = load_readers(scoring)
     assert model is same is also
@@ -72,19 +48,10 @@ def test_a_local_folder_of_another_architecture_gives_what_transformers_gives(tm
         assert numbers([found]) == pytest.approx([expected[0], expected[2], expected[1]], abs=1e-5)
 
 
-def tiny_encoding(folder, premise, hypothesis):
-    import numpy as np
-    from tokenizers import Tokenizer
-
-    found = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(premise, hypothesis)
-    names = {"input_ids": found.ids, "attention_mask": [1] * len(found.ids), "token_type_ids": found.type_ids}
-    return {name: np.array([values], dtype=np.int64) for name, values in names.items()}
-
-
 def test_the_reference_profile_is_two_models_and_the_script(tmp_path):
-    entailment = make(tmp_path / "e", "DebertaV2", ["contradiction", "entailment", "neutral"], **DEBERTA)
-    coverage = make(tmp_path / "c", "Deberta", ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], **DEBERTA)
-    obligations = make(tmp_path / "o", "Bert", ["LABEL_0", "LABEL_1"])
+    entailment = write_classifier(tmp_path / "e", ["contradiction", "entailment", "neutral"], "DebertaV2", **DEBERTA)
+    coverage = write_classifier(tmp_path / "c", ["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], "Deberta", **DEBERTA)
+    obligations = write_classifier(tmp_path / "o", ["LABEL_0", "LABEL_1"])
     scoring = scoring_with(SCORING_PROFILES["reference"], str(entailment), str(coverage), str(obligations))
     assert scoring.mode is ScoringMode.SCRIPT
     one, two, classifier, verdicts = load_readers(scoring)
@@ -160,7 +127,7 @@ def test_a_hub_model_that_is_not_to_be_had_is_one_clear_message(kind, alternativ
 
 
 def test_verdicts_may_rest_on_a_model_of_their_own(tmp_path):
-    other = make(tmp_path / "reader", "DebertaV2", ["contradiction", "entailment", "neutral"], **DEBERTA)
+    other = write_classifier(tmp_path / "reader", ["contradiction", "entailment", "neutral"], "DebertaV2", **DEBERTA)
     scoring = scoring_from_env({"RAGQA_VERDICT_MODEL": str(other)})
     assert (scoring.entailment_model, scoring.verdict_model) == ("nli-minilm-l6", str(other))
     entailment, coverage, _, verdicts = load_readers(scoring)
@@ -260,15 +227,3 @@ def test_punkt_that_is_not_installed_says_how_to_install_it(monkeypatch):
             use()
     with pytest.raises(ConfigError, match="must be nupunkt or punkt"):
         split_sentences("A.", "spacy")
-
-
-def test_a_configuration_that_is_none_is_refused(tmp_path):
-    from ragqa.models.inference.classifier import read_config
-
-    for text in (None, "{", json.dumps({"id2label": ["a"]})):
-        if text is not None:
-            (tmp_path / "config.json").write_text(text)
-        with pytest.raises(ModelError, match="cannot be read as a model's configuration"):
-            read_config(tmp_path)
-    (tmp_path / "config.json").write_text("{}")
-    assert read_config(tmp_path)["id2label"] == {0: "LABEL_0", 1: "LABEL_1"}
