@@ -14,7 +14,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Final
 
-from ragqa.corpus.numbered import without_names
+from ragqa.corpus.numbered import asks_only_for, names_a_rule, without_names
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.generation.direct.asking import UNNAMED, Part, parts_of
@@ -51,10 +51,12 @@ def relevance(
     """How far the answer answers the question, in [0, 1]: the mean over its parts, each with its reason.
 
     ``passages`` are the kept ones, which citations number; ``names`` are those of documents in the question, with the
-    ids of the documents. None if the question is blank, or if the answer has no
+    ids of the documents. None if the question is blank or asks for a rule by its number alone, or if the answer has no
     sentence or is a refusal.
     """
     if answer.is_refusal or not answer.sentences or not question.text.strip():
+        return None
+    if passages and names_a_rule(question.text) and asks_only_for(question.text, passages[0]):
         return None
     said = answer.sentences[:MOST_SENTENCES]
     above = [_heading(sentence, passages) for sentence in said]
@@ -75,7 +77,8 @@ def relevance(
             odds = log_odds(reads, part, query, [texts[n] for n in nearest])
         best = nearest[odds.index(max(odds))]
         shown = replace(part, text=whole.text)
-        found.append(_relevance_of(shown, logistic(max(odds)), cosines[best], stems, said[best].text, best))
+        one = _relevance_of(shown, logistic(max(odds)), cosines[best], stems, said[best].text, best)
+        found.append(replace(one, is_read=bool(reads)))
     return Relevance(fmean(part.value for part in found), tuple(found))
 
 

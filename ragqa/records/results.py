@@ -8,24 +8,37 @@ from typing import Final
 
 from ragqa.types.scores import Verdict
 
-RESULTS: Final = ("Answered", "Partly answered", "Not found", "Checked")
+RESULTS: Final = ("Answered", "Possibly answered", "Partly answered", "Not found", "Checked")
+# The relevance from which an answer counts as sure. Of 160 answers to questions about five collections of regulation,
+# two of five of them answered nowhere, 81 % were right in full from here on, and 44 % below (`tests.benchmarks.law`).
+SURE: Final = 0.8
 RESULT_FIELDS: Final = (  # the keys of a record's body that `result_words` needs
     ("question", "given"),
     ("answer", "is_refusal"),
     ("answer", "finish_reason"),
     ("answer", "not_found"),
     ("scored", "paper", "verdicts"),
+    ("answer_relevance", "parts"),
 )
 
 
-def result_words(given: str, is_refusal: str, reason: str, not_found: str, verdicts: str) -> str:
+def unsure(measured: Sequence[tuple[float, bool]]) -> float | None:
+    """The lowest relevance of a part if it is below `SURE`, else None; of each: its value, whether a selector read it."""
+    lowest = min((value for value, is_read in measured if is_read), default=1.0)
+    return lowest if lowest < SURE else None
+
+
+def result_words(given: str, is_refusal: str, reason: str, not_found: str, verdicts: str, relevances: str) -> str:
     """The result of a record: one of `RESULTS`, of a checked text with its verdicts.
 
     The values are those of `RESULT_FIELDS` as text of either engine, "" for none.
     """
-    answered, partly, none, checked = RESULTS
+    answered, possibly, partly, none, checked = RESULTS
     if not given:
-        return none if is_refusal in {"1", "true"} or reason == "empty" else partly if '"' in not_found else answered
+        if is_refusal in {"1", "true"} or reason == "empty":
+            return none
+        measured = [(one["value"], one.get("is_read", False)) for one in json.loads(relevances or "[]")]
+        return partly if '"' in not_found else answered if unsure(measured) is None else possibly
     said = [Verdict(one["verdict"]) for one in json.loads(verdicts or "[]")]
     return f"{checked}: {against_words(said) or 'every sentence supported'}" if said else checked
 

@@ -15,6 +15,7 @@ from ragqa.filtering import as_asked
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.records.record import AnswerRecord
+from ragqa.records.results import unsure
 from ragqa.records.trace_words import trace_words
 from ragqa.scoring.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, IndexingConfig, RerankingConfig
@@ -259,6 +260,12 @@ def weak_match(view: View) -> float | None:
     is_known = view.encoder == IndexingConfig().encoder
     best = [one.hits[0].score for one in view.rankings if one.retriever == "dense" and one.hits]
     return best[0] if is_known and best and best[0] < WEAK_COSINE else None
+
+
+def unsure_relevance(view: View) -> float | None:
+    """The relevance of the answer's least sure part if it is too low for an answer, else None."""
+    parts = view.answer_relevance.parts if view.answer_relevance else ()
+    return unsure([(one.value, one.is_read) for one in parts])
 
 
 def provisional(view: View) -> RePASs | None:

@@ -15,7 +15,7 @@ from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
 from ragqa.records.findings import findings_of
 from ragqa.records.results import against_words
-from ragqa.records.view import Shown, View, weak_match
+from ragqa.records.view import Shown, View, unsure_relevance, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, Drop, Passage, Selection
 from ragqa.types.scores import CitationCheck, Cover, SentenceVerdict, Verdict
@@ -24,7 +24,7 @@ QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 SEVERAL: Final = "The question can mean several things"
-DOUBTED: Final = "Possibly answered"  # the documents may not cover the question
+DOUBTED: Final = "Possibly answered"  # the documents may not cover the question, or the answer may not answer it
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 
 
@@ -123,7 +123,8 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
         return "", ""
     if not view.asked.given:
         state = view.answer.state
-        doubt = SEVERAL if view.answer.choices else DOUBTED if weak_match(view) is not None else ""
+        doubted = weak_match(view) is not None or unsure_relevance(view) is not None
+        doubt = SEVERAL if view.answer.choices else DOUBTED if doubted else ""
         return (doubt, "partly") if doubt and state == "answered" else (_HEADLINES[state], state)
     verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
     if not view.scored or not verdicts:

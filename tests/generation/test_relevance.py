@@ -1,6 +1,7 @@
 """Whether an answer answers what was asked, part by part; beside RePASs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,17 @@ def test_in_other_languages_and_without_a_selector_nearness_and_words_decide():
     )
     assert selector.read == []
     assert measured(ASKED, MELTS).value > measured(ASKED, "Silver is dear.").value
+
+
+def test_only_a_value_that_the_selector_measured_is_marked_as_read():
+    assert all(one.is_read for one in measured(ASKED, MELTS, selector=FakeSelector(melts=4.0)).parts)
+    assert not any(one.is_read for one in measured(ASKED, MELTS).parts)
+
+
+def test_a_rule_that_is_asked_for_by_its_number_alone_has_none():
+    rule = replace(GOLD, title="Metals", number="3.1.1")
+    assert measured("What does rule 3.1.1 say?", MELTS, (rule,)) is None
+    assert measured("At what temperature does gold melt under rule 3.1.1?", MELTS, (rule,)) is not None
 
 
 def test_a_refusal_and_an_empty_answer_have_none():

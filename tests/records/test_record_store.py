@@ -15,6 +15,7 @@ from ragqa.records.reader import RecordReader
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.types.events.scoring import PartRelevance, Relevance
 from tests.support.helpers import make_pipeline
 
 
@@ -90,9 +91,11 @@ def test_records_are_found_by_result_day_and_author(store, record):
     ):
         saved = replace(one, answer=replace(answer, **told), created_at=f"2026-05-0{one.record_id[-1]}T23:59:00+00:00")
         store.seen_by(reader("ann" if told else "bob")).save(saved)
+    part = PartRelevance("Who?", "who", 0.5, 0.5, 0.5, 0.5, 0, "Sentence 1 answers.", is_read=True)
+    store.save(replace(record, record_id="r005", answer_relevance=Relevance(0.5, (part,))))
     store.save(replace(record, record_id="r004", question=Question("", given="We act.")))
-    words = {"r001": "Answered", "r002": "Not found", "r003": "Partly answered"}
-    found = store.results(["r001", "r002", "r003", "r004"])
+    words = {"r001": "Answered", "r002": "Not found", "r003": "Partly answered", "r005": "Possibly answered"}
+    found = store.results(["r001", "r002", "r003", "r004", "r005"])
     assert {name: found[name] for name in words} == words
     assert found["r004"].startswith("Checked: 1 ")
     assert [one.record_id for one in store.list(result="Not found")] == ["r002"]

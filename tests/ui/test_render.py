@@ -15,7 +15,7 @@ from ragqa.scoring.repass.explanation import explain, mode_differences, provenan
 from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Answer, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Selected
-from ragqa.types.events.scoring import Scored
+from ragqa.types.events.scoring import PartRelevance, Relevance, Scored
 from ragqa.types.scores import RePASs
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.cards import sentence_cards
@@ -325,6 +325,18 @@ def test_the_headline_names_the_parts_that_are_not_found():
     assert "As of today." in panes.notes
     assert "<b>when" not in shown
     assert panes_of(replace(view, answer=ANSWER), Config(), "x") != panes
+
+
+@pytest.mark.parametrize(("value", "is_read", "headline"), [
+    (0.79, True, "Possibly answered"), (0.8, True, "Answered"), (0.1, False, "Answered"),
+])  # fmt: skip
+def test_an_answer_is_only_possible_where_the_selector_is_unsure_of_it(value, is_read, headline):
+    part = PartRelevance("Who?", "who", value, 0.5, 0.5, 0.5, 0, "Sentence 1 answers.", is_read)
+    view = View(Question("Who must act?"), Config(), answer=ANSWER, answer_relevance=Relevance(value, (part,)))
+    view = replace(view, selection=select(make_pipeline().search("Who must act?"), FilteringConfig()))
+    panes = panes_of(view, Config(), "x")
+    assert f"<b>{headline}</b>" in panes.head
+    assert ("the probability is 0.79" in panes.notes) == (headline == "Possibly answered")
 
 
 def test_an_answer_keeps_the_lines_of_its_source_and_is_copied_with_short_names():

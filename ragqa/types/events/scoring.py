@@ -26,6 +26,7 @@ class PartRelevance:
     fit: float  # whether that sentence gives the kind of answer that the part asks for
     index: int
     reason: str  # one sentence, for the reader
+    is_read: bool = False  # whether ``value`` is the answer selector's probability
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from ragqa.corpus.citing import short_names
 from ragqa.english.words import quantity
 from ragqa.records.findings import findings_of
-from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
+from ragqa.records.results import SURE
+from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, unsure_relevance, weak_match
 from ragqa.records.words import cited_by, headline, in_lines, note_of, trust_facts
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
@@ -150,6 +151,12 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
             f"nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
+    elif (value := unsure_relevance(view)) is not None:
+        words = (
+            f"Read whether this answers the question: the probability is {value:.2f}. On documents new to it, "
+            f"from {SURE:.2f} on four of five such answers were right in full, below fewer than half."
+        )
+        notes.append(notice_html(words, "plain"))
     old = stale(view, settings)
     if old:
         again = f"{'Check' if view.asked.given else 'Ask'} again to apply the settings."
