@@ -23,7 +23,7 @@ RESULT_FIELDS: Final = (  # the keys of a record's body that `result_words` need
 
 
 def unsure(measured: Sequence[tuple[float, bool]]) -> float | None:
-    """The lowest relevance of a part if it is below `SURE`, else None; of each: its value, whether a selector read it."""
+    """The lowest relevance if it is below `SURE`, else None; of each part the value, and whether a selector read it."""
     lowest = min((value for value, is_read in measured if is_read), default=1.0)
     return lowest if lowest < SURE else None
 
