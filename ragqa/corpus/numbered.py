@@ -90,25 +90,6 @@ def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
     )
 
 
-def with_lead_ins(passage: Passage, item: Span) -> list[Span]:
-    """The sentences that an item of the passage completes, outermost first, and the item with its label."""
-
-    def line(at: int) -> int:
-        return passage.text.rfind("\n", 0, at) + 1
-
-    spans = sorted({(start, end) for start, end, _ in passage.spans() if start < end} - {(item.start, item.end)})
-    around = [start for start, end in spans if start <= item.start and item.end <= end]
-    lines = sorted({line(start) for start, _ in (*spans, (item.start, item.end))})
-    bounds = [
-        (line(start), next((one for one in lines if one > line(start)), 0)) for start in dict.fromkeys((0, *around))
-    ]
-    bounds = [(start, end) for start, end in bounds if start < end <= line(item.start)]
-    return [
-        Span(passage.text[start:end], start, end)
-        for start, end in dict.fromkeys((*bounds, (line(item.start), item.end)))
-    ]
-
-
 def asks_only_for(question: str, passage: Passage) -> bool:
     """Whether the question asks what the rule of this passage says: "Article 6(1)", "What does rule 3.1 require?".
 

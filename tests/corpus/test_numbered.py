@@ -9,7 +9,6 @@ from ragqa.corpus.numbered import (
     documents_named,
     names_a_rule,
     same_number,
-    with_lead_ins,
 )
 from ragqa.types import Passage
 
@@ -123,20 +122,6 @@ def test_the_id_of_a_control_is_a_number(question, numbers, documents):
 )
 def test_whether_a_question_asks_for_a_rule_alone(question, is_only):
     assert asks_only_for(question, CONTROLS[0]) == is_only
-
-
-def test_an_item_is_preceded_by_the_sentences_that_it_completes():
-    text = "Keep:\n(a)\tlamps that\n(i)\tburn;\n(ii)\tshine;\n(b)\toil."
-    spans = {
-        "1.(a)": "lamps that\n(i)\tburn;\n(ii)\tshine;",
-        "1.(a).(i)": "burn;",
-        "1.(a).(ii)": "shine;",
-        "1.(b)": "oil.",
-    }
-    listed = "\n".join(f"{text.index(one)} {text.index(one) + len(one)} {number}" for number, one in spans.items())
-    one = Passage("d:1", "d", text, number="1.", items=listed)
-    [item] = asked_items("paragraph 1(a)(ii)", one)
-    assert [span.text.strip() for span in with_lead_ins(one, item)] == ["Keep:", "(a)\tlamps that", "(ii)\tshine;"]
 
 
 def test_a_bare_number_of_a_document_that_is_named_after_it():

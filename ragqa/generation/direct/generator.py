@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Final
 
 from ragqa.corpus.citing import short_names, title_words
-from ragqa.corpus.numbered import asked_items, asks_only_for, with_lead_ins, without_names
+from ragqa.corpus.numbered import asked_items, asks_only_for, without_names
 from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
@@ -236,19 +236,18 @@ class DirectGenerator:
 
 
 def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> list[Source]:
-    """The sentences of the rule, or of its item with the lead-in, that is asked for by number alone; else []."""
+    """The sentences of the rule that is asked for by number alone, or its first and those of its item; else []."""
     named = evidence.passages[: evidence.n_named]
     if not named or not asks_only_for(question, named[0]):
         return []
-    first = {source.rank: source for source in reversed(sources)}
-    items = {rank: asked_items(question, named[rank]) for rank in first}
+    items = [[" ".join(one.text.split()) for one in asked_items(question, passage)] for passage in named]
     return [
-        replace(first[rank], text=" ".join(span.text.split()), position=position)
-        for rank, found in items.items()
-        for position, span in enumerate(
-            dict.fromkeys(one for item in found for one in with_lead_ins(named[rank], item))
-        )
-    ] or [*sources]
+        source
+        for source in sources
+        if not any(items)
+        or not source.position
+        or any(source.text in item or item in source.text for item in items[source.rank])
+    ]
 
 
 def _drafted(
