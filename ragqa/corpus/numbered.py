@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 
 from ragqa.corpus.reference_grammar import Mention, Named, mentions
 from ragqa.corpus.references import Resolver, completed, document_with, names_of, plain_name, resolver_of
@@ -83,23 +83,30 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
 def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
     """The items of the passage that the question names by number: "Article 6(1)(a)" within the passage of 6(1)."""
     wanted = [_steps(f"{one.unit} {' '.join(one.items)}") for mention in _mentions(question) for one in mention.named]
-    return tuple(
-        Span(passage.text[start:end], start, end)
-        for start, end, number in passage.spans()
-        if start < end and number != passage.number and any(_steps(number)[-len(named) :] == named for named in wanted)
-    )
+    above = _steps(passage.number)
+    found = []
+    for start, end, number in passage.spans():
+        steps = _steps(number)
+        own = steps[len(above) :] if steps[: len(above)] == above else []  # what it adds to the passage's number
+        if start < end and own and any(steps[-len(one) :] == one and len(own) < len(one) for one in wanted):
+            found.append(Span(passage.text[start:end], start, end))
+    return tuple(found)
 
 
 def asks_only_for(question: str, passage: Passage) -> bool:
     """Whether the question asks what the rule of this passage says: "Article 6(1)", "What does rule 3.1 require?".
 
-    Then nothing but a verb is left without its number and the name of its document.
+    The passage must have that number, and nothing but a verb may be left without it and the name of the document.
     """
-    rest, holders = question, (passage.title, passage.document_id, passage.number)
-    named = {(one.start, one.end) for one in _mentions(question)} | {one.span() for one in _ID.finditer(question)}
-    for start, end in sorted(named, reverse=True):
+    rest, ids = question, list(_ID.finditer(question))
+    units = [one[0] for one in ids] + [one.unit for mention in _mentions(question) for one in mention.named]
+    own = f" {' '.join(_steps(passage.number))} "
+    if not any(unit and f" {' '.join(_steps(unit))} " in own for unit in units):
+        return False
+    spans = {(one.start, one.end) for one in _mentions(question)} | {one.span() for one in ids}
+    for start, end in sorted(spans, reverse=True):
         rest = f"{rest[:start]} {rest[end:]}"
-    left = read(rest).content - read(" ".join(holders)).content
+    left = read(rest).content - read(f"{passage.title} {passage.document_id} {passage.number}").content
     return len(left) <= bool(_SAYS.match(question))
 
 
@@ -199,9 +206,8 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
     for name, start, end in by_id:
         having = _by_id(passages)[name]
         words = read(f"{question[:start]} {question[end:]}").content & titled
-        meant = _meant(words, resolver)
-        documents = sorted(having, key=lambda one: (-meant.get(one, 0.0), order.get(one, len(order))))
-        yield [having[one] for one in (documents[:1] if meant.get(documents[0], 0.0) >= ENOUGH else documents)]
+        best, is_named = _best_first(having, _meant(words, resolver), order)
+        yield [having[one] for one in (best[:1] if is_named else best)]
     for mention in [] if by_id else _mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
         called = _called(mention.instrument, passages) if mention.instrument else ""
@@ -221,10 +227,17 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
             found = [resolver.anywhere(mention.kind, one, mention.within) for one in _written(named)]
             of_meant = (places for places in found if any(meant.get(name, 0.0) >= ENOUGH for name in places))
             places = next(of_meant, next(filter(None, found), {}))
-            best = sorted(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
-            is_named = any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
+            best, is_named = _best_first(places, meant, order)
             if best and (is_named or not (mention.instrument or (mention.opens and not mention.kind))):
                 yield [places[name][:2] for name in (best[:1] if is_named else best)]
+
+
+def _best_first(
+    documents: Iterable[str], meant: Mapping[str, float], order: Mapping[str, int]
+) -> tuple[list[str], bool]:
+    """The documents, those that the question means first, then by their ``order``; whether it names the first one."""
+    best = sorted(documents, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
+    return best, any(meant.get(name, 0.0) >= ENOUGH for name in best[:1])
 
 
 def _ids_in(question: str, passages: Sequence[Passage]) -> list[tuple[str, int, int]]:
@@ -239,14 +252,14 @@ def _ids_in(question: str, passages: Sequence[Passage]) -> list[tuple[str, int, 
 
 @lru_cache(4)
 def _by_id(passages: Sequence[Passage]) -> dict[str, dict[str, tuple[int, int]]]:
-    """For each id of a control, its first and last passage in each document."""
+    """For each id of a control, its first and last passage in each document, where it first stands."""
     found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    for place, one in enumerate(passages):
-        if name := _ID.search(one.number):
-            places = found[name[0].casefold()]
-            start, last = places.get(one.document_id, (place, place - 1))
-            if last == place - 1:  # what is listed again elsewhere is another one
-                places[one.document_id] = start, place
+    named = ((n, one.document_id, match[0].casefold() if (match := _ID.search(one.number)) else "")
+             for n, one in enumerate(passages))  # fmt: skip
+    for (document, name), run in groupby(named, key=lambda one: one[1:]):
+        first, *rest = (n for n, *_ in run)
+        found[name].setdefault(document, (first, rest[-1] if rest else first))
+    found.pop("", None)
     return dict(found)
 
 

@@ -14,7 +14,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Final
 
-from ragqa.corpus.numbered import asks_only_for, names_a_rule, without_names
+from ragqa.corpus.numbered import asks_only_for, without_names
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.generation.direct.asking import UNNAMED, Part, parts_of
@@ -56,7 +56,7 @@ def relevance(
     """
     if answer.is_refusal or not answer.sentences or not question.text.strip():
         return None
-    if passages and names_a_rule(question.text) and asks_only_for(question.text, passages[0]):
+    if passages and asks_only_for(question.text, passages[0]):
         return None
     said = answer.sentences[:MOST_SENTENCES]
     above = [_heading(sentence, passages) for sentence in said]

@@ -8,7 +8,8 @@ from typing import Final
 
 from ragqa.types.scores import Verdict
 
-RESULTS: Final = ("Answered", "Possibly answered", "Partly answered", "Not found", "Checked")
+POSSIBLY: Final = "Possibly answered"
+RESULTS: Final = ("Answered", POSSIBLY, "Partly answered", "Not found", "Checked")
 # The relevance from which an answer counts as sure. Of 160 answers to 257 questions about regulation, 108 of which it
 # answers nowhere, 81 % were right in full from here on, and 44 % below (`tests.benchmarks.law`, third and later parts).
 SURE: Final = 0.8

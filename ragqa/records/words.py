@@ -14,7 +14,7 @@ from ragqa.corpus.documents.places import place_words
 from ragqa.english.words import quantity
 from ragqa.records.comparison import Said
 from ragqa.records.findings import findings_of
-from ragqa.records.results import against_words
+from ragqa.records.results import POSSIBLY, against_words
 from ragqa.records.view import Shown, View, unsure_relevance, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, Drop, Passage, Selection
@@ -24,7 +24,7 @@ QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
 _HEADLINES: Final = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 SEVERAL: Final = "The question can mean several things"
-DOUBTED: Final = "Possibly answered"  # the documents may not cover the question, or the answer may not answer it
+DOUBTED: Final = POSSIBLY  # the documents may not cover the question, or the answer may not answer it
 _COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 
 

@@ -1,5 +1,7 @@
 """A rule asked for by its number is found in the document that the question names, and in no other."""
 
+from dataclasses import replace
+
 import pytest
 
 from ragqa.corpus.numbered import (
@@ -86,6 +88,15 @@ def test_an_item_that_is_asked_for_is_told_from_the_others_of_its_passage(questi
     assert [span.text for span in asked_items(question, one)] == items
 
 
+def test_an_item_with_the_number_of_a_rule_is_another_one():
+    text = "A lamp:\n(1)\tis lit;\n(2)\tburns."
+    items = f"{text.index('is')} {text.index(';')} Article 1.(1)\n{text.index('burns')} {len(text)} Article 1.(2)"
+    one = Passage("d:1", "d", text, number="Article 1", items=items)
+    assert asked_items("Article 1", one) == ()
+    assert [span.text for span in asked_items("Article 1(2)", one)] == ["burns."]
+    assert asked_items("Article 2", replace(one, number="Article 1.2", items=items.replace("1.(", "1.2.("))) == ()
+
+
 CONTROLS = tuple(
     Passage(f"{document}:{number}", document, f"Text of {number}.", title=title, number=number)
     for document, title in (("controls", "Lamp Controls"), ("index", "Overview of the Controls"))
@@ -118,6 +129,9 @@ def test_the_id_of_a_control_is_a_number(question, numbers, documents):
         ("What does LA-2 of the Lamp Controls require?", True),
         ("What does LA-2 require of keepers?", False),
         ("Does LA-2 allow oil?", False),
+        ("What does LA-3 require?", False),
+        ("What does rule 7.2 require?", False),
+        ("What does the Lamp Controls require?", False),
     ],
 )
 def test_whether_a_question_asks_for_a_rule_alone(question, is_only):

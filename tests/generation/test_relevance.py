@@ -72,6 +72,7 @@ def test_a_rule_that_is_asked_for_by_its_number_alone_has_none():
     rule = replace(GOLD, title="Metals", number="3.1.1")
     assert measured("What does rule 3.1.1 say?", MELTS, (rule,)) is None
     assert measured("At what temperature does gold melt under rule 3.1.1?", MELTS, (rule,)) is not None
+    assert measured("What does rule 9.9.9 say?", MELTS, (rule,)) is not None
 
 
 def test_a_refusal_and_an_empty_answer_have_none():

@@ -149,14 +149,16 @@ def test_a_number_of_several_documents_is_a_choice_by_full_titles_before_the_rul
         passage(f"{n}:2.1", "A firm must act.", document_id=f"{n}", title=title, number="2.1")
         for n, title in enumerate(["Aviaries", *titles, "Zoo Rules"])
     )
-    html = rule_html([shown], others, Related((), (), ()), "pets")
+    html = rule_html([shown], others, Related((), (), ()), "pets", "")
     assert "5 documents have this number. Which one do you mean?" in html
     assert html.index("Which one") < html.index("<b>Aviaries</b>") < html.index("A firm must act.</")
     links = [html.index(f">{title} 2.1</a>") for title in (titles[2], titles[0], "Zoo Rules (2)", "Zoo Rules (4)")]
     assert links == sorted(links)
     assert "<details open>" in html
-    assert "<details>" in rule_html([shown], others * 3, Related((), (), ()), "pets")
-    assert "Which one" not in rule_html([shown], (), Related((), (), ()), "pets")
+    item = replace(shown, number="3.1", text="Keep:\n(a)\tdogs;", items="10 15 3.1.(a)")
+    assert '">dogs;</mark>' in rule_html([item], (), Related((), (), ()), "pets", "Rule 3.1(a)")
+    assert "<details>" in rule_html([shown], others * 3, Related((), (), ()), "pets", "")
+    assert "Which one" not in rule_html([shown], (), Related((), (), ()), "pets", "")
 
 
 def test_an_article_is_headed_once():

@@ -48,19 +48,15 @@ def lists_terms(text: str) -> bool:
 def cells_of(text: str, number: str, at: int, *, terms: bool) -> Iterator[Item]:
     """The rows of a table, named by their first cell, and its long cells, named by the row or the head of the column.
 
-    If the first cells repeat, the first column of other cells names the rows.
-    In a list of ``terms``, the term names the row.
+    If the first cells repeat, the first column of other cells names the rows. In a list of ``terms``, the term does.
     """
     heads, *further = [row.split(CELLS) for row in text.split("\n")]
     column = _naming_column(further)
     tail = _common_tail([cells[0].split() for cells in further])
     for n, cells in enumerate((heads, *further)):
         marks = takewhile(bool, (split_label(cell)[0].rstrip(".") for cell in cells[:-1]))
-        name, place, end = (
-            ".".join(marks) or cells[column % len(cells)].removesuffix(tail).strip(),
-            at,
-            at + len(CELLS.join(cells)),
-        )
+        name = ".".join(marks) or cells[column % len(cells)].removesuffix(tail).strip()
+        place, end = at, at + len(CELLS.join(cells))
         by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
         row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
         if by_row and (n or terms):

@@ -70,9 +70,7 @@ _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Not
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # in a heading with a title
 _ONLY_ONE = re.compile(r"(Schedule|SCHEDULE|Annex|ANNEX|Appendix|APPENDIX)(?:\s*[:–—-].*)?$")  # if there is only one
 NAMED_BOX: Final = re.compile(r"((?:[A-Z]\w*\s){0,2}[A-Z]\w*):\s")  # a box's name before its text: "Practice Note: …"
-RUN_IN: Final = re.compile(
-    r"([A-Z][A-Z /-]{2,40}):\s+(?=\S)"
-)  # a title in the line of a text: "DATES: Comments must …"
+RUN_IN: Final = re.compile(r"([A-Z][A-Z /-]{2,40}):\s+(?=\S)")  # a title before its text: "DATES: Comments must …"
 _ROMAN_DIGITS: Final = (
     (100, "c"),
     (90, "xc"),

@@ -136,11 +136,9 @@ class DirectGenerator:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
             return Draft(empty_answer(self.name, self.model, note), selection)
-        if rule := _rule(question.query, sources, evidence):
-            totals = accumulate(len(source.text.split()) for source in rule)
-            begun = rule[: max(1, sum(n_words <= RULE_WORDS for n_words in totals))]
-            draft = yield from _drafted(begun, len(begun), selection, evidence, self.name)
-            note = GOES_ON if len(begun) < len(rule) else ""
+        if named and asks_only_for(question.query, evidence.passages[0]):
+            rule, note = _rule(question.query, sources, evidence)
+            draft = yield from _drafted(rule, len(rule), selection, evidence, self.name)
             return replace(draft, answer=replace(draft.answer, note=note))
         choices = _choices(question, parts, evidence)
         weighed = self._weighed(question, parts, sources, evidence)
@@ -235,19 +233,20 @@ class DirectGenerator:
         return Answer(text, (), self.name, self.model, raw=text, note=note, is_refusal=True, choices=choices)
 
 
-def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> list[Source]:
-    """The sentences of the rule that is asked for by number alone, or its first and those of its item; else []."""
+def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> tuple[list[Source], str]:
+    """The first sentences of the rule that is named by number; of an item, its sentences and the first; and a note."""
     named = evidence.passages[: evidence.n_named]
-    if not named or not asks_only_for(question, named[0]):
-        return []
     items = [[" ".join(one.text.split()) for one in asked_items(question, passage)] for passage in named]
-    return [
+    found = [
         source
         for source in sources
         if not any(items)
         or not source.position
         or any(source.text in item or item in source.text for item in items[source.rank])
     ]
+    totals = accumulate(len(source.text.split()) for source in found)
+    begun = found[: max(1, sum(n_words <= RULE_WORDS for n_words in totals))]
+    return begun, GOES_ON if len(begun) < len(found) else ""
 
 
 def _drafted(

@@ -187,9 +187,7 @@ def beside_html(found: Related, corpus: str) -> str:
     return _TEMPLATES.beside(rows, [(read_address(corpus, one.passage_id), one) for one in found.referring])
 
 
-def rule_html(
-    passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str, asked: str = ""
-) -> str:
+def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Related, corpus: str, asked: str) -> str:
     """The whole rule whose number is ``asked`` for, its item marked, with related passages; ``others`` have it, too."""
     link, titles = partial(passage_address, corpus), Counter(one.title for one in (passages[0], *others))
     first, *names = (

@@ -325,16 +325,16 @@ def test_of_two_sentences_that_answer_alike_the_shorter_one_is_quoted():
 
 def test_a_rule_asked_for_by_number_is_answered_by_that_rule_alone():
     texts = "The bank keeps a list of clients. Clients are told of it each year in May."
-    ranking = ranked(MELTS, texts)
-    _, answer, _ = asked("What does rule 3.1.1 say?", led_by(ranking, [ranking.hits[1].passage]))
+    ranking = led_by(ranked(MELTS), [passage("2:3.1.1", texts, number="3.1.1")])
+    _, answer, _ = asked("What does rule 3.1.1 say?", ranking)
     assert not answer.is_refusal
     assert answer.text == texts  # in its own order
 
 
 def test_a_long_rule_asked_for_by_number_is_quoted_from_its_beginning():
     texts = " ".join(f"The bank of the river {n} keeps a list of all of its clients." for n in range(40))
-    ranking = ranked(MELTS, texts)
-    _, answer, _ = asked("Rule 3.1.1", led_by(ranking, [ranking.hits[1].passage]))
+    ranking = led_by(ranked(MELTS), [passage("2:3.1.1", texts, number="3.1.1")])
+    _, answer, _ = asked("Rule 3.1.1", ranking)
     assert texts.startswith(answer.text)
     assert 280 < len(answer.text.split()) <= 300
     assert answer.note == "The rule goes on after these sentences."
