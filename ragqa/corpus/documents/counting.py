@@ -25,29 +25,33 @@ from ragqa.corpus.documents.labels import (
     opens,
     opens_list,
     parted,
+    rank_word,
     read_label,
 )
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
-    rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])"
+    rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])[°º]?"
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 _CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3}|\(\d{1,3}\))*)\]\s*")  # "[H201] Use lamps"
 _CODED: Final = re.compile(r"([A-Z]{2,5})-(\d{1,3})(?:\((\d{1,3})\))?[.:]?\s+(?=[A-Z])")  # "AC-2(1) Title" in a heading
+_DASHED: Final = re.compile(r"(\d{1,3}|[IVXLC]{1,6})()\s[–—-]\s+(?=\S)")  # "II - the oil"
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
+_INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
 _NAMED_SOURCE: Final = re.compile(r"[A-Z][a-z]+(?: [a-z]+)?(?:\.\s?[–—-]+|:)\s?")  # "History.—s. 1, ch. 7-383"
-_WORD: Final = re.compile("[a-z]{4}")
+_TAIL: Final = re.compile(r"[.;:,] ((?:18|19|20)\d\d, [^.]{1,8}\.[^“”]{3,200}|\[[^\[\]]{3,200}\])$")
+_WORD: Final = re.compile(r"[a-z]{4,}(?![a-z.])")  # no abbreviation, such as "Sched."
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters
 ITEM_WORDS: Final = 25  # most words of a numbered text that may be a heading
 MAX_TITLE: Final = 15  # most words of a numbered text that is a title by its look
 MAX_TITLE_WORDS: Final = 40
-NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
+NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", "-", " and", " or")
 
 
 def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
@@ -68,6 +72,9 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
         joins = begins and not steps[-1].style.startswith("(")
         return ((*steps, *further), text) if joins else (steps, block.text)
     text = _BULLET.sub("", block.text)  # before a number that is typed
+    if inserted := _INSERTED.match(text):
+        steps, rest = read_label(text[inserted.end() :])
+        return (steps, f"{inserted[0]}{rest}") if steps else ((), block.text)
     steps, rest = read_label(text, bare=is_heading)
     if not steps:
         return (), block.text
@@ -85,6 +92,12 @@ def is_title(step: Step, text: str) -> bool:
     has_source = text.endswith("]") and step.style not in RANKS
     few = 0 < len(text.split()) <= MAX_TITLE
     return few and not (is_item or has_source or text.endswith(NO_HEADING_ENDS) or text[:1].islower())
+
+
+def completes(block: Block) -> bool:
+    """Whether a text begins a list with a small letter, and so goes on with the sentence before: "(a) keep oil"."""
+    steps, text = read_block(block)
+    return bool(steps) and opens_list(steps[0]) and text[:1].islower()
 
 
 def numbered_levels(blocks: Iterable[Block]) -> set[int]:
@@ -112,6 +125,21 @@ def is_source(block: Block) -> bool:
     return len(_CITES.findall(text)) > 1 and not _WORD.search(text, named.end() if named else 0)
 
 
+def sources_apart(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks; if several texts end with a source, "… oil. 2004, c. 3, s. 18 (1).", it is a text of its own."""
+    blocks = list(blocks)
+    tails = {
+        n: found[1] for n, block in enumerate(blocks) if block.kind == "text" and (found := _TAIL.search(block.text))
+    }
+    tails = {n: tail for n, tail in tails.items() if is_source(Block(tail))}
+    for n, block in enumerate(blocks):
+        if len(tails) < MARKED or n not in tails:
+            yield block
+            continue
+        yield replace(block, text=block.text.removesuffix(tails[n]).rstrip())
+        yield replace(block, text=tails[n], label="", title="")
+
+
 def names_origin(block: Block) -> bool:
     """Whether a paragraph may name the provision that a schedule serves: "Regulation 7", "[see section 3]"."""
     return block.text[:1] + block.text[-1:] in {"()", "[]"} or bool(read_block(block)[0])
@@ -128,8 +156,14 @@ def is_of_page(block: Block) -> bool:
     return block.place.startswith("page=")
 
 
+def ends_text_of(unit: Unit, heading: Block) -> bool:
+    """Whether a heading without a number ends this unit, which has text, by the level in its source."""
+    as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
+    return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or is_of_page(heading))
+
+
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] Boats …".
+    """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] …", "II - oil".
 
     Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise. Codes in
     brackets, "[H201]", count if there are several, and so do those of headings, "AC-2", if they rise; later headings
@@ -138,6 +172,11 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     blocks = list(blocks)
     labels = {**_codes_of(blocks), **_coded_headings(blocks)}  # with the place where the text begins
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
+    labels |= {
+        n: (f"{found[1]}.", found.end())
+        for n in _run_of(blocks, _DASHED, 2)
+        if (found := _DASHED.match(blocks[n].text))
+    }
     numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     for n in numbered:
         label, _, _ = blocks[n].text.partition(" ")
@@ -190,7 +229,8 @@ def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> It
     run: list[int] = []
     for n, block in enumerate(blocks):
         found = pattern.match(block.text) if block.kind == "text" and not block.label else None
-        number = int(found[1] or found[2]) if found else 0
+        printed = (found[1] or found[2]) if found else "0"
+        number = int(printed) if printed.isdigit() else from_roman(printed)
         if number and number in {1, len(run) + 1}:
             run = [*run, n] if number > 1 else [n]
             yield from run if len(run) >= least else ()
@@ -224,12 +264,13 @@ def counting_words(blocks: Sequence[Block]) -> dict[str, str]:
         and titles[word] * 2 < len(held)
         and (
             len(word) == 1
+            or rank_word(word)
             or all(unmarked[word, level] * 2 >= looks[level] for level, _ in held if unmarked[word, level])
         )
         and all(one < other or other == held[0][1] for (_, one), (_, other) in pairwise(held))
     }
     deepest = max(words.values(), default=0)
-    return {word: word.lower() if word.lower() in RANKS else LEARNED[level == deepest] for word, level in words.items()}
+    return {word: rank_word(word) or LEARNED[level == deepest] for word, level in words.items()}
 
 
 def _is_marked(block: Block) -> bool:
@@ -244,7 +285,7 @@ def counted(block: Block, styles: Mapping[str, str] | None = None) -> tuple[Step
     if not found or block.label or (styles and word not in styles):
         return None
     text = block.text[found.end() :]
-    if not text.isupper() and text and block.kind != "heading" and len(word) > 1 and word.lower() not in RANKS:
+    if not text.isupper() and text and block.kind != "heading" and len(word) > 1 and not rank_word(word):
         return None
     number = from_roman(found[2]) if found[2].isupper() else 0
     letter = word if len(word) == 1 else ""
@@ -266,7 +307,8 @@ def whole_value(unit: Unit) -> Value:
     """A unit's value as a prefix of dotted numbers: (4, "") for "4.", "4.0" and "Principle 4", (0, "D") for "D."."""
     if unit.style == DOTTED and unit.is_heading and unit.value[-1] == (0, ""):
         return unit.value[:-1]
-    own_word = unit.style in RANKS and unit.label.split()[0].lower() not in RANKS
+    rank = RANKS.get(unit.style, 0)  # "Part 3" is no part of "3.18", "Section 3" of "3.1" is
+    own_word = rank >= RANKS["section"] or (rank > 0 and not rank_word(unit.label.split()[0].rstrip(".")))
     if unit.style in {DOTTED, "1."} or own_word:
         return unit.value
     return (component(unit.label.rstrip(".")),) if unit.style == "A." else ()

@@ -16,6 +16,7 @@ from itertools import pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.html_parts import raises_link
 from ragqa.corpus.documents.labels import component, is_label, split_label
 from ragqa.corpus.documents.model import MAX_BOLD_WORDS, OBLIGES, words_of
 
@@ -132,7 +133,7 @@ def columns_and_headings(leaves: Sequence[Leaf]) -> tuple[set[HtmlElement], set[
         before_texts = len(held) == 2 and all(one.element in long and one.element.get("class") for one in held)
         if n_texts < (2 if before_texts else _LEAST_PAGES):
             continue
-        if all(is_label(leaf.text) and not leaf.text[:2].isalpha() for leaf in held):
+        if all(is_label(one.text) and not (one.text[:2].isalpha() or raises_link(one.element)) for one in held):
             found[0].update(leaf.element for leaf in held)
         elif _count_up(held) or sum(followed and _names(leaf) for leaf, followed in pairs) >= _NAMING * len(pairs):
             titles = (leaf for leaf, followed in pairs if followed and leaf.text[-1] not in ":;,")

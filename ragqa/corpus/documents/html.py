@@ -95,8 +95,9 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     if page.main is not page.body:
         page.main.drop_tree()
         parsed.leave_out("outside the main text", text_of(page.body))
-    headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
-    parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or page.title
+    headings = [block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1]
+    named = (text for text in headings if not split_label(text, bare=True)[0] or text in page.title)
+    parsed.title = next(named, "") or page.title
     if not any(block.kind != "heading" for block in parsed.blocks):
         found = "what stands on other pages of its site, too" if page.furniture else "an empty body"
         raise UnreadableError(

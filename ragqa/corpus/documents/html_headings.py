@@ -8,7 +8,16 @@ from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.html_parts import BLOCKS, HEADS, LONGEST_NUMBER, has_text, lines_of, pieces_of, text_of
+from ragqa.corpus.documents.html_parts import (
+    BLOCKS,
+    HEADS,
+    LONGEST_NUMBER,
+    has_text,
+    lines_of,
+    pieces_of,
+    raises_link,
+    text_of,
+)
 from ragqa.corpus.documents.labels import HYPHENED, is_label, is_later, read_label, split_label
 from ragqa.corpus.documents.model import MAX_BOLD_WORDS, OBLIGES, VERBS
 from ragqa.english.sentences import MAX_HEADING_WORDS, split_sentences
@@ -130,14 +139,14 @@ def number_of(element: HtmlElement, *, raised: bool = False) -> HtmlElement | No
     first = next((one for one in children if one.tag != "a" or len(one) or one.text or (one.tail or "").strip()), None)
     if first is None or first.tag in BLOCKS or first.tag in {"a", "br", "img"} or not isinstance(first.tag, str):
         return None
-    if first.tag == "sup" and not (raised and first.find("a") is None):
+    if raises_link(first) or (first.tag == "sup" and not raised):
         return None
     number = clean_line("".join(islice(first.itertext(), 4)))
     is_word = number[:2].isalpha() and not (first.tag in _BOLD and any(map(str.isdigit, number)))  # "**Article 2** The"
     if not number or len(number) > LONGEST_NUMBER or is_word or not is_label(number):
         return None
     behind = (first.tail or "").strip() or next((text_of(one) for one in first.itersiblings() if has_text(one)), "")
-    begins = behind[:1].isupper() or (behind[:3] == "(1)" and not number.startswith("("))
+    begins = behind[:1].isupper() or (behind.lstrip("–—")[:3] == "(1)" and not number.startswith("("))
     return first if begins and text_of(first) == number else None
 
 

@@ -176,9 +176,14 @@ def raises_numbers(main: HtmlElement) -> bool:
     )
 
 
+def raises_link(element: HtmlElement) -> bool:
+    """Whether this is the raised mark of a note, a link, and so no number."""
+    return any(sup.find(".//a") is not None for sup in element.iter("sup"))
+
+
 def numbers_text(first: HtmlElement, other: HtmlElement) -> bool:
     """Whether an element is only a number, and the one beside it does not begin with a heading that has its own."""
-    if first.tag in {"p", "li", *HEADS} or not is_label(text_of(first)):
+    if first.tag in {"p", "li", *HEADS} or not is_label(text_of(first)) or raises_link(first):
         return False
     heading = next((one for one in islice(other.iter(), 9) if one.tag in HEADS), None)
     return heading is None or not split_label(text_of(heading), bare=True)[0]

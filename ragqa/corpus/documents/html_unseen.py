@@ -20,6 +20,7 @@ _NEVER: Final = frozenset(
     "iframe object embed svg canvas video audio button input select textarea form label nav footer aside dialog "
     "menu".split()
 )
+_STRUCK_OUT: Final = frozenset(("del", "s", "strike"))  # wordings that are no longer in force
 _CONTROLS: Final = ("button", "select", "textarea", "label")
 _ROLES: Final = frozenset("navigation banner contentinfo search complementary dialog alertdialog menu toolbar".split())
 _FURNITURE: Final = re.compile(
@@ -106,6 +107,8 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     """The reason why this element is left out; empty if it stays. ``whole`` is the page's number of characters."""
     if not tag or tag in UNSEEN:
         return _SCRIPT
+    if tag in _STRUCK_OUT:
+        return "struck-out text"
     if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
         return ""
     if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:

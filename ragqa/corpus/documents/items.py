@@ -9,8 +9,8 @@ from itertools import takewhile
 from typing import Final
 
 from ragqa.corpus.documents.counting import MAX_TITLE
-from ragqa.corpus.documents.labels import split_label
-from ragqa.corpus.documents.model import VERBS, Block, Unit
+from ragqa.corpus.documents.labels import GUIDANCE, split_label
+from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, VERBS, Block, Unit, is_outside
 from ragqa.corpus.documents.sheets import CELLS
 
 _TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
@@ -22,6 +22,8 @@ _DEFINES: Final = re.compile(
     r"[“\"‘']?((?:[\w-]+ ){0,5}?[\w-]+)[”\"’']?(?: or [^.;:]{2,60}|, [^.;:]{2,120},)? "
     r"(?:means|includes|has the meaning)\b"
 )
+_OPENS_TERM: Final = re.compile(r"[“\"‘']([^”\"’']{2,80})[”\"’']")
+TERM: Final = "(term)"  # the style of a defined term with a list of its own
 MAX_NAME: Final = 6  # most words of a cell that names its row
 Item = tuple[int, int, str]  # start and end offset in a text, and number
 Counted = tuple[str, int, str]  # a paragraph, the length of its mark, and its number
@@ -102,6 +104,35 @@ def terms_of(blocks: Sequence[Block]) -> list[tuple[str, int]]:
 def defines_a_term(text: str) -> bool:
     """Whether a paragraph begins with a quoted term and what it means."""
     return text[:1] in set("“\"‘'") and bool(_DEFINES.match(text))
+
+
+def is_ended(unit: Unit, block: Block) -> bool:
+    """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
+    if unit.style == GUIDANCE and not unit.is_heading:
+        return 0 < block.indent < unit.indent <= TOLERANCE  # by the levels of a web page
+    if TERM in {unit.style, *(above.style for above in unit.above())} and _OPENS_TERM.match(block.text):
+        return True
+    if unit.is_item and unit.parent and defines_a_term(block.text):  # behind the list of the term before
+        return any(defines_a_term(own.text) for own in unit.parent.texts)
+    listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
+    return listed and (block.text.endswith(":") or unit.indent <= TOLERANCE) and is_outside(block, unit)
+
+
+def ends_before(unit: Unit, block: Block) -> bool:
+    """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
+    if not unit.is_item:
+        return unit.is_rule and 0 < block.indent < unit.margin - TOLERANCE
+    if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
+        return is_outside(block, unit)
+    if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
+        return True  # "HAS ADOPTED THIS REGULATION:"
+    return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
+
+
+def opened_term(text: str) -> str:
+    """The quoted term with which a paragraph begins, if a list of what it means comes next; else ""."""
+    found = _OPENS_TERM.match(text) if text.endswith((":", "—", "–")) else None
+    return found[1] if found else ""
 
 
 def _common_tail(names: Sequence[Sequence[str]]) -> str:

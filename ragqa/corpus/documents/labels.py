@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -26,7 +26,8 @@ _SHORTENED: Final = {  # "Sec.", "Art.", "Chap."
     f"{word[:n]}.": word for word in _BY_WORD for n in range(3, len(word) - 1) if len(word) > 4
 }
 LEARNED: Final = ("learned above", "learned")  # styles of other words that a document numbers its parts with
-RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6}
+SIGN: Final = "§"  # of a section, and of a paragraph where articles are counted, too
+RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6, SIGN: 5.5}
 ARTICLE: Final = 5  # from this rank on, units are rules, which may have a text of their own
 GUIDANCE: Final = "guidance"
 DOTTED: Final = "dotted"
@@ -39,12 +40,13 @@ _CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3
 _WORD = re.compile(
     rf"(?i:({WORDS}|{'|'.join(map(re.escape, _SHORTENED))}))\s?[–—-]?\s?"
     rf"(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))"
-    r"(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d)|\([A-Z][a-z])\s*[–—:-]?\s*"
+    r"[°º]?(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d)|\([A-Z][a-z])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
+_BETWEEN: Final = "[.–‑-]"  # the parts of a number: some publishers set a dash or a hyphen that does not break
 _SIGN = re.compile(
-    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+\.(?:\d|\s+[A-Z]))))\s?({_PART}(?:[.-]{_PART})*)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
+    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+\.(?:\d|\s+[A-Z]))))\s?({_PART}(?:{_BETWEEN}{_PART})*[°º]?)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
 )
 _YEAR = r"(?:19|20)\d\d"
 HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
@@ -62,7 +64,7 @@ _BARE_OPENING = re.compile(rf"({_NUMBER})(?=\s*\(1\)\s+[A-Z])")  # "24 (1) Every
 _INSERTED = r"\d{1,3}[a-z]"  # "2a." after "2."
 _ROUND = re.compile(rf"\((\d{{1,3}}\.\d{{1,2}}|{_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(
-    rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|[–—]?\(|[–—][A-Z]|(?<=\))[A-Z][a-z])"
+    rf"({_NUMBER}|{_INSERTED}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)]|(?<=\d)[°º])(?=\s|$|[–—]?\(|[–—][A-Z]|(?<=\))[A-Z][a-z])"
 )
 _BEGUN = re.compile(r"([a1])([.)])\s+(?=[A-Z])")  # the first item of a list in the line of its rule: "2. a. A keeper …"
 _BEGINS = re.compile(r"[A-Z][a-z]")  # "(a)The"
@@ -103,6 +105,12 @@ class Step:
             yield self.other
         if len(self.printed) == 4 and self.printed[0] == "(" and self.printed[1] == self.printed[2]:
             yield f"({'aa' if self.printed[1].islower() else 'AA'})", ((ord(self.printed[1].lower()) - 96, ""),)
+
+
+def rank_word(word: str) -> str:
+    """The word that numbers parts, in full and in small letters: "article" for "Art"; "" for another word."""
+    lowered = word.lower()
+    return lowered if lowered in _BY_WORD else _SHORTENED.get(f"{lowered}.", "")
 
 
 def letters(number: int) -> str:
@@ -218,8 +226,8 @@ def _sign(text: str) -> tuple[Step, int] | None:
 
 def parted(printed: str, number: str) -> Step:
     """The step of a number of several parts, or of one behind the sign of sections."""
-    value = tuple(map(component, re.split("[.-]", number)))
-    return Step(printed, DOTTED if len(value) > 1 else "article", value)
+    value = tuple(map(component, re.split(_BETWEEN, number)))
+    return Step(printed, DOTTED if len(value) > 1 else SIGN, value)
 
 
 def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
@@ -228,7 +236,10 @@ def _dotted(text: str, *, bare: bool) -> tuple[Step, int] | None:
     found = _DOTTED.match(text, start) or (_LONG_DOTTED.match(text) if bare else None)
     if not found:
         return None
-    return parted(text[: found.end(1)], found[1]), _behind(text, found.end())
+    step = parted(text[: found.end(1)], found[1])
+    if book and (word := rank_word(book[0].strip())):  # "TITLE 1.81.26"
+        step = replace(step, style=word)
+    return step, _behind(text, found.end())
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
@@ -263,7 +274,7 @@ def component(text: str) -> tuple[int, str]:
     digits = re.search(r"\d+", text)
     if not digits:
         return (0, text)
-    letters = (text[: digits.start()] + text[digits.end() :]).strip(" -")
+    letters = (text[: digits.start()] + text[digits.end() :]).strip(" -°º")
     return int(digits[0]), re.sub(r"\d+", lambda found: found[0].zfill(3), letters)
 
 

@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
@@ -19,10 +19,12 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.items import (
+    TERM,
     Counted,
     Item,
     cells_of,
     counted_paragraphs,
+    defines_a_term,
     lists_terms,
     table_number,
     terms_of,
@@ -223,7 +225,8 @@ def _parted(unit: Unit, parts: list[Block | Unit], max_tokens: int, lead: str) -
         if isinstance(part, Block):
             own.append(part)
             continue
-        opening = opening or " ".join(block.text for block in _without_heading(unit, own))
+        said = takewhile(lambda block: not defines_a_term(block.text), _without_heading(unit, own))
+        opening = opening or " ".join(block.text for block in said)
         yield from _own_piece(unit, own, max_tokens, lead)
         under = SEPARATOR.join(filter(None, (lead, _shortened(opening))))
         yield from _fitted(part, part.parts, max_tokens, under, 1)
@@ -338,7 +341,7 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
         else:
             label = f"{part.label}\t" if part.label else ""
             line = label + _joined(part.parts, items, part.number, at + len(label))
-            if items is not None and len(line) > len(label) > 0:
+            if items is not None and len(line) > len(label) and (label or part.style == TERM):
                 named = part.is_heading and len(part.parts) > 1  # an item's title is no part of its text
                 start = at + len(label) + (len(part.texts[0].text) + 1 if named and part.texts else 0)
                 items.append((start, at + len(line), part.number))

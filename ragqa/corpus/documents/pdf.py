@@ -318,7 +318,7 @@ def _begins_anew(paragraph: _Paragraph, line: Line, *, fits: bool) -> bool:
 def _margin(paragraph: _Paragraph, line: Line) -> float:
     """Where a further line of the paragraph begins: not where its first line does if that is set in."""
     first, *further = paragraph.lines
-    is_inset = bool(further) and further[0].left < paragraph.indent - 0.6 * first.size and not paragraph.hanging
+    is_inset = bool(further) and further[0].left < first.left - 0.6 * first.size
     return paragraph.last.left if is_inset and paragraph.last.page == line.page else paragraph.indent
 
 

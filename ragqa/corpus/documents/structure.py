@@ -17,8 +17,10 @@ from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
     MARKED,
     MAX_TITLE_WORDS,
+    completes,
     counted_on,
     counting_words,
+    ends_text_of,
     is_of_page,
     is_source,
     is_title,
@@ -28,12 +30,13 @@ from ragqa.corpus.documents.counting import (
     numbers_a_part,
     read_block,
     read_counted,
+    sources_apart,
     tell_apart,
     whole_value,
 )
-from ragqa.corpus.documents.items import defines_a_term, is_caption
+from ragqa.corpus.documents.items import TERM, ends_before, is_caption, is_ended, opened_term
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
-from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned, is_outside
+from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned
 from ragqa.corpus.documents.naming import named, titled
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
@@ -42,7 +45,7 @@ _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(named(titled(counted_on(blocks))))
+    blocks = list(named(titled(counted_on(sources_apart(blocks)))))
     marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
     builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
@@ -50,7 +53,9 @@ def build(blocks: Iterable[Block]) -> Unit:
     for n, block in enumerate(blocks):
         if n == first:
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
-        builder.add(block, blocks[n - 1].text if n and block.kind == "table" and is_caption(blocks[n - 1]) else "")
+        before = blocks[n - 1] if n and block.kind == "table" else None
+        is_completed = any(map(completes, blocks[n + 1 : n + 2]))
+        builder.add(block, before.text if before and is_caption(before) else "", is_completed=is_completed)
     tell_apart(builder.root)
     return builder.root
 
@@ -67,7 +72,7 @@ class _Builder:
         self._closed: list[Unit] = []  # the stack that a heading without a number ended, until the next number
         self._last: dict[tuple[str, bool], Unit] = {}  # by style, headings apart: numbers may continue over parts
 
-    def add(self, block: Block, caption: str = "") -> None:
+    def add(self, block: Block, caption: str, *, is_completed: bool) -> None:
         if block.kind == "version":
             self._holding().version = block.text
             return
@@ -97,7 +102,7 @@ class _Builder:
             return
         listed = OUTERMOST < block.indent <= TOLERANCE and not text.isupper()  # in a list of a web page
         may_be = steps[-1].style in RANKS or not (self.marks_headings or listed)
-        heading = block.kind == "heading" or (may_be and is_title(steps[-1], text))
+        heading = block.kind == "heading" or (may_be and not is_completed and is_title(steps[-1], text))
         for step in steps:
             level = 0 if step.style == GUIDANCE and is_of_page(block) else block.level  # a text size shows no depth
             unit = self._placed(step, block.indent, level, is_heading=heading and step is steps[-1])
@@ -128,6 +133,8 @@ class _Builder:
     def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
         """Whether a bare number or an initial neither begins nor continues a list: "12 USC", "T. S. Eliot"."""
         step = steps[0]
+        if step.style == GUIDANCE and block.kind == "heading":
+            return len(self._stack) == 1  # there is no rule that it is about
         if block.label or len(steps) > 1 or (block.kind == "heading" and block.level in self.numbered):
             return False
         if step.style in RANKS or not re.fullmatch(r"[\w-]+|[A-Z]\.|\([a-z]{2}\)|\(\d+\.\d+\)", step.printed):
@@ -144,7 +151,7 @@ class _Builder:
     def _caption(self, block: Block) -> None:
         """Adds a heading without a number, which ends lists and rules and names the text after it."""
         before = self._stack[:]
-        while self._stack[-1].is_item or self._stack[-1].is_rule or self._ends(self._stack[-1], block):
+        while self._stack[-1].is_item or self._stack[-1].is_rule or ends_text_of(self._stack[-1], block):
             self._stack.pop()
         self._closed = before if len(before) > len(self._stack) else self._closed
         level = block.level or 7
@@ -152,11 +159,6 @@ class _Builder:
         self._captions = [held for held in self._captions if held[0] < level and held[2] <= depth]
         self._unnumbered(block, "heading")
         self._captions.append((level, block.text, depth))
-
-    def _ends(self, unit: Unit, heading: Block) -> bool:
-        """Whether a heading without a number ends this unit, which has text, by the level in its source."""
-        as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
-        return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or is_of_page(heading))
 
     def _holding(self) -> Unit:
         """The provision that contains the last block."""
@@ -201,36 +203,23 @@ class _Builder:
         if said.endswith(":") or (announces and not said.endswith((".", ";", ","))):  # "where: (a) …" behind a formula
             top.parts.append(block)  # a formula, say, that the item announces, wherever it stands
             return
-        while self._is_ended(self._stack[-1], block):
+        while is_ended(self._stack[-1], block):
             self._stack.pop()
-        depth = next((n for n in range(len(self._stack) - 1, 0, -1) if not self._ends_before(self._stack[n], block)), 0)
+        depth = next((n for n in range(len(self._stack) - 1, 0, -1) if not ends_before(self._stack[n], block)), 0)
         unit = self._stack[depth]
-        if unit is self.root or unit.is_chapter or any(held[2] > depth for held in self._captions):
+        if unit.number and (term := opened_term(block.text)):  # its items are numbered below it
+            self._stack = self._stack[: depth + 1]
+            below = self._made(Step("", TERM, ((len(unit.parts), ""),)), unit, "numbered", block.indent, [block])
+            below.number = f"{unit.number.rstrip('.')}.{term}"
+            unit.parts.append(below)
+            self._stack.append(below)
+        elif unit is self.root or unit.is_chapter or any(held[2] > depth for held in self._captions):
             self._stack = self._stack[: depth + 1]
             self._unnumbered(block, "text")
         elif unit.parts and isinstance(last := unit.parts[-1], Block) and not last.text and not unit.units:
             unit.parts[-1] = Block(block.text, block.kind, "", block.level, block.indent, last.place or block.place)
         else:
             unit.parts.append(block)
-
-    def _is_ended(self, unit: Unit, block: Block) -> bool:
-        """Whether a text is outside this box, or introduces another list further left, such as "For others:"."""
-        if unit.style == GUIDANCE and not unit.is_heading:
-            return 0 < block.indent < unit.indent <= TOLERANCE  # by the levels of a web page
-        if unit.is_item and unit.parent and defines_a_term(block.text):  # behind the list of the term before
-            return any(defines_a_term(own.text) for own in unit.parent.texts)
-        listed = unit.is_item or (unit.style == "1." and not unit.is_heading)
-        return listed and (block.text.endswith(":") or unit.indent <= TOLERANCE) and is_outside(block, unit)
-
-    def _ends_before(self, unit: Unit, block: Block) -> bool:
-        """Whether the text is further left than this item, or than a rule's number, and so not part of it."""
-        if not unit.is_item:
-            return unit.is_rule and 0 < block.indent < unit.margin - TOLERANCE
-        if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
-            return is_outside(block, unit)
-        if block.text.isupper() and " " in block.text and not any(own.text.isupper() for own in unit.texts[:1]):
-            return True  # "HAS ADOPTED THIS REGULATION:"
-        return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
 
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         chosen = step

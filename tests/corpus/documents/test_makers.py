@@ -302,3 +302,111 @@ def test_a_heading_on_the_next_page_is_no_part_of_the_one_above_a_table(tmp_path
         ("heading", "Light lamps"),
         ("table", "A 5 | B 5"),
     ]
+
+
+def test_dashes_and_signs_of_ordinals_in_numbers_are_read(tmp_path):
+    title = "<title>Law Library - § 1–1001.18. Lamps of quays.</title><h1>§ 1–1001.18. Lamps of quays.</h1>"
+    found = numbers(tmp_path, f"<p>(a) {BOATS[1]}</p><p>(b) {BOATS[2]}</p>", title)
+    assert found["§ 1–1001.18.(b)"] == BOATS[2]
+    assert parse_html(tmp_path / "a.html").title == "§ 1–1001.18. Lamps of quays."
+    items = "".join(f"<p>{n}° to {name};</p>" for n, name in enumerate(("boats", "lamps", "bells"), start=1))
+    found = numbers(tmp_path, f"<h2>PART 2 OIL</h2><p>3. This Act does not apply</p>{items}<p>4. {BOATS[0]}</p>")
+    assert found["PART 2.3.2°"] == "to lamps;"
+    assert found["PART 2.4."] == BOATS[0]
+
+
+def test_a_note_at_the_top_of_a_page_numbers_nothing(tmp_path):
+    rules = "".join(f"<h3>{n} Oil {n}</h3><p>(1) {text}</p>" for n, text in enumerate(BOATS, start=1))
+    found = numbers(tmp_path, f"<h2>Note</h2><p>This version is of today.</p><h2>Contents</h2>{rules}")
+    assert found["2.(1)"] == BOATS[1]
+
+
+def test_a_defined_term_with_a_list_holds_its_items(tmp_path):
+    terms = "".join(
+        f"<p>“{term}” means a keeper who —</p><p>(a) has {term}s; or</p><p>(b) sells them;</p>"
+        f"<p>“{term} house” means a house;</p>"
+        for term in ("lamp", "boat")
+    )
+    found = numbers(tmp_path, f"<p>2.—(1) In this Act —</p>{terms}<p>(2) {BOATS[0]}</p><p>3.—(1) {BOATS[1]}</p>")
+    assert found["2.(1).boat.(b)"] == "sells them;"
+    assert found["2.(1).boat"].startswith("“boat” means a keeper who —\n(a)\thas boats; or")
+    assert found["2.(1).lamp house"] == "“lamp house” means a house;"
+    assert (found["2.(2)"], found["3.(1)"]) == BOATS[:2]
+
+
+def test_a_number_beside_a_dash_and_the_first_paragraph_is_one_number(tmp_path):
+    cell = "<table><tr><td>and bells.</td></tr></table>"
+    rules = "".join(
+        f"<p><strong>{n}.</strong><span>—(1) {text}{cell}</span></p><p>(2) {text}</p>"
+        for n, text in enumerate(BOATS, 1)
+    )
+    found = numbers(tmp_path, rules)
+    assert found["1.(1)"].startswith(BOATS[0])
+    assert found["3.(2)"] == BOATS[2]
+
+
+def test_sources_at_the_end_of_texts_are_set_apart_where_several_are(tmp_path):
+    rules = "".join(f"<p>{n}. {text} 2004, c. 3, Sched. A, s. {n} (1).</p>" for n, text in enumerate(BOATS, 1))
+    found = numbers(tmp_path, rules)
+    assert [found[f"{n}."] for n in (1, 2, 3)] != [*BOATS]  # the last passage with the number is its source
+    texts = [one.text for one in passages(parse_html(tmp_path / "a.html"))]
+    assert set(BOATS) < set(texts)
+    assert "2004, c. 3, Sched. A, s. 2 (1)." in texts
+
+
+def test_editors_brackets_marks_and_struck_out_wordings_number_nothing(tmp_path):
+    mark = "<span class='note'><sup><a href='{}'>{}</a></sup></span>"
+    items = "".join(
+        f"{mark.format(n, n)}[ ({letter}) {text}]<div>&nbsp;</div>"
+        for n, (letter, text) in enumerate(zip("abc", BOATS, strict=True), 4)
+    )
+    found = numbers(
+        tmp_path, f"<p>2. A keeper acts so:</p><div>{items}</div><p><s>3. An old rule.</s></p><p>3. {BOATS[0]}</p>"
+    )
+    assert found["2.(b)"] == f"5[ {BOATS[1]}]"
+    assert found["3."] == BOATS[0]
+
+
+def test_articles_before_sentences_paragraph_signs_and_dashed_numbers_are_read(tmp_path):
+    items = "".join(
+        f"<p>{number} - o {name};</p>"
+        for number, name in zip(("I", "II", "III"), ("óleo", "barco", "sino"), strict=True)
+    )
+    rules = "".join(
+        f"<p>Art. {n}º O guarda acende:</p>{items}<p>§ 1º {text}</p><p>§ 2º {text}</p>"
+        for n, text in enumerate(BOATS, 1)
+    )
+    found = numbers(tmp_path, rules)
+    assert found["Art. 2º.II."] == "o barco;"
+    assert found["Art. 3º.§ 2º"] == BOATS[2]
+
+
+def test_a_number_with_its_section_before_it_is_not_said_twice(tmp_path):
+    rules = "".join(
+        f"<h2>Art. {n} Oil {n}</h2><p>{n}.1 {text}</p><p>{n}.2 {text}</p>" for n, text in enumerate(BOATS, 1)
+    )
+    found = numbers(tmp_path, rules)
+    assert found["2.1"] == BOATS[1]
+
+
+def test_an_item_whose_first_line_is_set_in_goes_on_behind_a_line_that_ends_with_or(tmp_path):
+    lines = (
+        "A keeper counts each boat that is moored at the quay and writes into the book the lamps and",
+        "bells of each boat or",
+        "ropes that the master of the boat has brought on shore for the use of others who are there.",
+    )
+    drawn = [(130, 100, 11, "(a)"), *((170 if not n else 60, 100 + 14 * n, 11, line) for n, line in enumerate(lines))]
+    found = pdf_of(
+        tmp_path, [(60, 80, 11, "1. A keeper acts so:"), *drawn, (130, 150, 11, "(b)"), (170, 150, 11, BOATS[0])]
+    )
+    assert "has brought on shore" in next(text for name, text in found["1."].places() if name == "1.(a)")
+
+
+def test_articles_with_a_title_in_capitals_are_counted_beside_headings_of_the_same_look(tmp_path):
+    heads = [(60, 80 + 100 * n, 14, f"Of lamps {n}") for n in range(4)]
+    rules = [
+        (60, 110 + 100 * n, 14 if n % 2 else 10, f"ARTICLE {n + 1}. BOATS {'AB'[n % 2]}. {BOATS[0]}") for n in range(4)
+    ]
+    body = [(60, 125 + 100 * n, 10, f"{text} {text}") for n, text in enumerate((*BOATS, BOATS[0]))]
+    found = pdf_of(tmp_path, sorted([*heads, *rules, *body], key=lambda one: one[1]))
+    assert {f"ARTICLE {n}" for n in (1, 2, 3, 4)} <= set(found)
