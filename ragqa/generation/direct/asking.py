@@ -182,6 +182,11 @@ def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
     return any(one.dimension in dimensions for one in sentence.quantities)
 
 
+def is_fragment(text: str) -> bool:
+    """Whether the text names a matter and asks nothing: "shell bank criteria"."""
+    return "?" not in text and not _ASKS.search(text)
+
+
 def parts_of(question: str) -> tuple[Part, ...]:
     """The question's parts in order, at least one.
 

@@ -20,7 +20,7 @@ from typing import Final
 from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.english.words import words_of
-from ragqa.generation.direct.asking import Part
+from ragqa.generation.direct.asking import Part, is_fragment
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, FloatMatrix, Selector
 from ragqa.types import BY_NUMBER, Passage, Ranking, min_max_norm
@@ -31,6 +31,7 @@ FEWEST_WORDS, MOST_WORDS = 3, 250  # of a sentence: "Gold melts at 1,064 degrees
 BORROWED: Final = 0.35  # weight of a word of an earlier part, where the part's own words have 1
 SEPARATOR: Final = " › "  # between headings
 SCALE: Final = 0.5  # factor from the selector's logit to the log odds that the sentence answers
+AS_QUESTION: Final = "What does it say about {}?"  # the selector was trained on few fragments
 HEADINGS: Final = 2  # innermost headings above a sentence that the selector reads
 
 
@@ -176,8 +177,12 @@ def vectors_of(parts: Sequence[Part], question: str, encoder: Encoder) -> list[F
 
 
 def log_odds(selector: Selector, part: Part, question: str, texts: Sequence[str]) -> list[float]:
-    """The selector's log odds that each text answers the part; for a further part, averaged with the question's."""
+    """The selector's log odds that each text answers the part; for a further part, averaged with the question's.
+
+    A fragment such as "shell bank criteria" is read as a question, too, and averaged.
+    """
     asked = [part.text, question] if part.borrowed else [part.text]
+    asked += [AS_QUESTION.format(text.rstrip(". ")) for text in asked if is_fragment(text)]
     told = [selector.score(text, texts) for text in asked]
     return [SCALE * sum(each) / len(asked) for each in zip(*told, strict=True)]
 

@@ -107,6 +107,21 @@ def test_what_the_selector_does_not_believe_is_refused():
     assert "does not read as an answer" in answer.note
 
 
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        (MELTING, [MELTING]),
+        ("melting point of gold", ["melting point of gold", "What does it say about melting point of gold?"]),
+        ("gold melts, at which temperature", ["gold melts, at which temperature"]),
+    ],
+)
+def test_a_fragment_is_read_as_a_question_too(question, read):
+    selector = FakeSelector(Gold=6.0)
+    _, answer, _ = asked(question, ranked(MELTS, DENSITY), selector=selector)
+    assert answer.sentences[0].text == MELTS
+    assert list(dict.fromkeys(one for one, _ in selector.read)) == read
+
+
 def test_the_selector_reads_a_bounded_number_of_sentences_with_what_stands_above_them():
     selector = FakeSelector(gold=4.0)
     asked(
