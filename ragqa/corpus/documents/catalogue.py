@@ -1,4 +1,4 @@
-"""Reads sheets that list controls or requirements, one a row, with identifiers: each row becomes a unit of that name.
+"""Reads the identifiers of controls, requirements and rules: those of the rows of a sheet, and codes before texts.
 
 The identifier is a cell of its own ("AC-2(1)"), comes before a text ("GV.OC-01: …") or in brackets after a name
 ("Organizational Context (GV.OC): …"). The first running text of a row is the text of the unit. Each further text is a
@@ -13,12 +13,19 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.labels import MARKED, Value, parted
 from ragqa.corpus.documents.model import Block, Kind
 
 ID: Final = "id"  # the style of these numbers
+CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3}|\(\d{1,3}\))*)\]\s*")  # "[H201] Use lamps"
+_CODED: Final = re.compile(r"([A-Z]{2,5})-(\d{1,3})(?:\((\d{1,3})\))?[.:]?\s+(?=[A-Z])")  # "AC-2(1) Title" in a heading
+_BOOKED: Final = re.compile(  # "SYSC 3.2 Title. …"
+    r"([A-Z]{2,6})\s(\d{1,4}(?:\.\d{1,4}[A-Z]{0,2})+)\.?\s+(?=[A-Z“\"‘(\[])"
+)
 _ID = r"[A-Z][A-Za-z]{0,7}(?:[.-]?[A-Z0-9][A-Za-z0-9]{0,5}){0,4}(?:\(\w{1,4}\))*"
 _WORD = r"[A-Z][A-Za-z]{1,12}[ _]"  # "Requirement 1.2", "CTL_101"
 _ALONE: Final = re.compile(rf"(?=.*\d)((?:{_WORD})?(?:{_ID}|\d+(?:\.\w{{1,4}})+)|{_WORD}\d+)\.?$")
@@ -152,3 +159,44 @@ def _parted(cell: str) -> tuple[str, str, str]:
         return _id_of(cell), "", text
     found = _BEHIND.match(text)
     return _id_of(cell), text[: found.end()].rstrip(" :") if found else "", text[found.end() :] if found else text
+
+
+def codes_of(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
+    """By place the codes before texts and headings, if there are several, each with where its text begins."""
+    return {**_in_brackets(blocks), **_coded_headings(blocks), **_booked(blocks)}
+
+
+def _in_brackets(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
+    """By place the codes in brackets before texts, if there are several, each with where its text begins."""
+    texts = ((n, block.text) for n, block in enumerate(blocks) if block.kind == "text" and not block.label)
+    found = {n: code for n, text in texts if (code := CODE.match(text)) and code.end() < len(text)}
+    several = len({code[1] for code in found.values()}) >= MARKED
+    return {n: (f"[{code[1]}]", code.end()) for n, code in found.items()} if several else {}
+
+
+def _booked(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
+    """By place the codes of a book with a number of several parts before texts, if several rise: "SYSC 3.2 …"."""
+    found: dict[str, list[tuple[Value, int, int]]] = {}
+    for n, block in enumerate(blocks):
+        if block.kind == "text" and not block.label and (code := _BOOKED.match(block.text)):
+            found.setdefault(code[1], []).append((parted("", code[2]).value, n, code.end()))
+    rising = (
+        held
+        for held in found.values()
+        if len({value for value, *_ in held}) >= MARKED
+        and sum(one[0] >= other[0] for one, other in pairwise(held)) * 4 <= len(held)  # contents may come before
+    )
+    return {n: (blocks[n].text[:end].rstrip(" ."), end) for held in rising for _, n, end in held}
+
+
+def _coded_headings(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
+    """By place the codes before the titles of headings, such as "AC-2", if there are several and they rise."""
+    found: dict[str, dict[tuple[int, int], tuple[int, str, int]]] = {}
+    for n, block in enumerate(blocks):
+        if block.kind == "heading" and not block.label and (code := _CODED.match(block.text)):
+            value = int(code[2]), int(code[3] or 0)
+            printed = block.text[: code.end()].rstrip(" .:")
+            found.setdefault(code[1], {}).setdefault(value, (n, f"[{printed}]", code.end()))
+    rising = [held for held in found.values() if all(one < other for one, other in pairwise(held))]
+    several = sum(map(len, rising)) >= MARKED
+    return {n: (label, at) for held in rising for n, label, at in held.values()} if several else {}

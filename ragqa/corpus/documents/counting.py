@@ -9,13 +9,14 @@ from dataclasses import replace
 from itertools import accumulate, pairwise, zip_longest
 from typing import Final
 
-from ragqa.corpus.documents.catalogue import ID
+from ragqa.corpus.documents.catalogue import CODE, ID, codes_of
 from ragqa.corpus.documents.labels import (
     DOTTED,
     GUIDANCE,
     HYPHENED,
     LATIN,
     LEARNED,
+    MARKED,
     RANKS,
     Step,
     Value,
@@ -35,11 +36,8 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
     r"(?:[.:]?$|[.:]?\s+(?:[–—-]\s+)?|\s?[–—:]\s?)(?![a-z])"
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
-_CODE: Final = re.compile(r"\[([A-Z]{1,5}[ .-]?\d{1,4}(?:[.-]\d{1,3}|\(\d{1,3}\))*)\]\s*")  # "[H201] Use lamps"
-_CODED: Final = re.compile(r"([A-Z]{2,5})-(\d{1,3})(?:\((\d{1,3})\))?[.:]?\s+(?=[A-Z])")  # "AC-2(1) Title" in a heading
 _DASHED: Final = re.compile(r"(\d{1,3}|[IVXLC]{1,6})()\s[–—-]\s+(?=\S)")  # "II - the oil"
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
-MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
@@ -60,7 +58,7 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     if block.label:
         if HYPHENED.fullmatch(block.label):
             return (parted(block.label, block.label),), block.text
-        if code := _CODE.fullmatch(block.label):
+        if code := CODE.fullmatch(block.label):
             return (Step(code[1], ID, ((0, code[1]),)),), block.text
         steps, rest = read_label(block.label, bare=True)
         if block.place.startswith("sheet=") and block.level:
@@ -126,14 +124,14 @@ def is_source(block: Block) -> bool:
 
 
 def sources_apart(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks; if several texts end with a source, "… oil. 2004, c. 3, s. 18 (1).", it is a text of its own."""
+    """The blocks; a source at the end of a text, in brackets or behind several, "… 2004, c. 3.", is set apart."""
     blocks = list(blocks)
     tails = {
         n: found[1] for n, block in enumerate(blocks) if block.kind == "text" and (found := _TAIL.search(block.text))
     }
     tails = {n: tail for n, tail in tails.items() if is_source(Block(tail))}
     for n, block in enumerate(blocks):
-        if len(tails) < MARKED or n not in tails:
+        if n not in tails or (len(tails) < MARKED and tails[n][0] != "["):
             yield block
             continue
         yield replace(block, text=block.text.removesuffix(tails[n]).rstrip())
@@ -170,7 +168,7 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     with the same code are below it.
     """
     blocks = list(blocks)
-    labels = {**_codes_of(blocks), **_coded_headings(blocks)}  # with the place where the text begins
+    labels = codes_of(blocks)  # with the place where the text begins
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     labels |= {
         n: (f"{found[1]}.", found.end())
@@ -193,27 +191,6 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     for n, block in enumerate(blocks):
         label, at = labels.get(n, ("", 0))
         yield replace(block, label=label, text=block.text[at:]) if label else block
-
-
-def _codes_of(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
-    """By place the codes in brackets before texts, if there are several, each with where its text begins."""
-    texts = ((n, block.text) for n, block in enumerate(blocks) if block.kind == "text" and not block.label)
-    found = {n: code for n, text in texts if (code := _CODE.match(text)) and code.end() < len(text)}
-    several = len({code[1] for code in found.values()}) >= MARKED
-    return {n: (f"[{code[1]}]", code.end()) for n, code in found.items()} if several else {}
-
-
-def _coded_headings(blocks: Sequence[Block]) -> dict[int, tuple[str, int]]:
-    """By place the codes before the titles of headings, such as "AC-2", if there are several and they rise."""
-    found: dict[str, dict[tuple[int, int], tuple[int, str, int]]] = {}
-    for n, block in enumerate(blocks):
-        if block.kind == "heading" and not block.label and (code := _CODED.match(block.text)):
-            value = int(code[2]), int(code[3] or 0)
-            printed = block.text[: code.end()].rstrip(" .:")
-            found.setdefault(code[1], {}).setdefault(value, (n, f"[{printed}]", code.end()))
-    rising = [held for held in found.values() if all(one < other for one, other in pairwise(held))]
-    several = sum(map(len, rising)) >= MARKED
-    return {n: (label, at) for held in rising for n, label, at in held.values()} if several else {}
 
 
 def _opens_part(block: Block, after: Block) -> bool:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.counting import MARKED
 from ragqa.corpus.documents.furniture import DATE, Zones, columns_and_headings, contents_of, furniture_of, leaves_of
 from ragqa.corpus.documents.html_headings import (
     has_side_notes,
@@ -60,7 +59,7 @@ from ragqa.corpus.documents.html_parts import (
 )
 from ragqa.corpus.documents.html_styles import apply_styles
 from ragqa.corpus.documents.html_unseen import UNSEEN, leads_beside, main_of, neighbours_of, plain_words, take_out
-from ragqa.corpus.documents.labels import is_label, split_label
+from ragqa.corpus.documents.labels import MARKED, is_label, split_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, OUTERMOST, Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
 from ragqa.english.sentences import reads_as_heading

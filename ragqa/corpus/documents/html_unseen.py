@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from ragqa.corpus.documents.html_parts import LONGEST_NAME, has_notes_outside, is_note, pieces_of, text_of
+from ragqa.corpus.documents.html_parts import HEADS, LONGEST_NAME, has_notes_outside, is_note, pieces_of, text_of
 from ragqa.corpus.documents.model import Parsed, count_words, words_of
 
 if TYPE_CHECKING:
@@ -118,6 +118,9 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "" if holds or names else "navigation, form or embedded object"
     if tag == "a" and (element.get("href") or "")[:1] == "#" and _is_symbol(element):
         return "link to its own heading"
+    if tag == "a" and element.get("target") and element.getparent().tag in HEADS and " " not in text_of(element):
+        goes_on = (element.tail or "").strip() or element.getnext() is not None
+        return "link beside a heading" if goes_on and text_of(element).isalpha() else ""
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return "hidden text"
     if _HIDDEN.search(element.get("style") or ""):

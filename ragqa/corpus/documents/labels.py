@@ -30,6 +30,7 @@ SIGN: Final = "§"  # of a section, and of a paragraph where articles are counte
 RANKS: Final[dict[str, float]] = {**_BY_WORD, LEARNED[0]: 4.3, LEARNED[1]: 4.6, SIGN: 5.5}
 ARTICLE: Final = 5  # from this rank on, units are rules, which may have a text of their own
 GUIDANCE: Final = "guidance"
+MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 DOTTED: Final = "dotted"
 
 _NUMBER = r"\d{1,3}(?:-?[A-Z]{1,2}\d{0,3})?"

@@ -9,8 +9,19 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
-from ragqa.corpus.documents.counting import ITEM_WORDS, MARKED, MAX_TITLE, MAX_TITLE_WORDS, read_block
-from ragqa.corpus.documents.labels import ARTICLE, DOTTED, RANKS, RUN_IN, Step, follows, opens, opens_list, read_label
+from ragqa.corpus.documents.counting import ITEM_WORDS, MAX_TITLE, MAX_TITLE_WORDS, read_block
+from ragqa.corpus.documents.labels import (
+    ARTICLE,
+    DOTTED,
+    MARKED,
+    RANKS,
+    RUN_IN,
+    Step,
+    follows,
+    opens,
+    opens_list,
+    read_label,
+)
 from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind
 
 _DASHED: Final = re.compile(  # "Title; names.- Text"
@@ -21,6 +32,7 @@ _CAPITALS: Final = re.compile(r"[A-Z][^a-z.:]{4,200}\.\s+(?=[(A-Z])")  # "TITLE.
 _TITLED: Final = re.compile(
     r"(?:[^\s.:()—]+\s){0,9}[^\s.:()—]+(?:\.\s+(?=[A-Z(“\"‘']|[a1i][.)]\s)|\.?$)"
 )  # "Title. Text"
+_COLON: Final = re.compile(r"[^.:;]{3,120}:\s+(?=[A-Z“\"‘'])")  # "Title (recorded): Text"
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NUMBERED: Final = frozenset(("1.", DOTTED, *(word for word, rank in RANKS.items() if rank >= ARTICLE)))
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
@@ -96,7 +108,7 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
         begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
         opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
         if end and end == ends[n] and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
-            yield replace(block, title=text[:end].strip(" ."))  # a part of the text, as printed
+            yield replace(block, title=text[:end].strip(" .:"))  # a part of the text, as printed
         elif end:
             kind: Kind = "text" if is_item else "heading"
             yield replace(block, text=block.text[:at].strip(" .–—-"), kind=kind)
@@ -125,13 +137,15 @@ def _title_ends(texts: Sequence[tuple[tuple[Step, ...], str]]) -> list[int]:
     """Where the title at the beginning of each numbered text ends, by its words alone; 0 if it has none."""
     ends = []
     for (steps, text), (later, _) in zip_longest(texts, texts[1:], fillvalue=((), "")):
-        end = _names(text, _TITLED) if steps else 0
+        end = (_names(text, _TITLED) or _names(text, _COLON)) if steps else 0
         if steps and end == len(text):  # a statement without a verb that is known, or one of a list of names
             opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
             is_last = bool(later) and _is_next(steps[0], later[0])
             end = 0 if is_last or (text[-1:] == "." and not opens_one) else end
         ends.append(end)
-    return ends
+    titles = [text[:end].rstrip() for (_, text), end in zip(texts, ends, strict=True)]
+    times = Counter(titles)
+    return [0 if title[-1:] == ":" and times[title] > 1 else end for title, end in zip(titles, ends, strict=True)]
 
 
 def _is_next(one: Step, other: Step) -> bool:

@@ -260,7 +260,7 @@ def _pieces_of(
 def _untitled(unit: Unit, text: str) -> Iterator[Item]:
     """The text without the title at its beginning, as an item of the same number."""
     title = unit.texts[0].title if unit.texts else ""
-    said = text.removeprefix(title).lstrip(" .\n") if title else text
+    said = text.removeprefix(title).lstrip(" .:\n") if title else text
     if said and len(said) < len(text):
         yield len(text) - len(said), len(text), unit.number
 

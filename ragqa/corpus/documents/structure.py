@@ -15,7 +15,6 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.counting import (
-    MARKED,
     MAX_TITLE_WORDS,
     completes,
     counted_on,
@@ -35,7 +34,18 @@ from ragqa.corpus.documents.counting import (
     whole_value,
 )
 from ragqa.corpus.documents.items import TERM, ends_before, is_caption, is_ended, opened_term
-from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS, Step, Value, follows, is_later, opens, opens_list
+from ragqa.corpus.documents.labels import (
+    DOTTED,
+    GUIDANCE,
+    MARKED,
+    RANKS,
+    Step,
+    Value,
+    follows,
+    is_later,
+    opens,
+    opens_list,
+)
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned
 from ragqa.corpus.documents.naming import named, titled
 

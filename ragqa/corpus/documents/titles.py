@@ -29,6 +29,9 @@ _SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")
 _ENTRIES: Final = 3  # fewest entries of contents in a row
 _PAGE: Final = re.compile(r"[\s.…·_]*\b(?:\d{1,4}|[ivxl]+)$")  # the page number after an entry
 _LEADS: Final = re.compile(r"(?:[.…·_] ?){3,}\s*(?:\d{1,4}|[ivxl]+)$")
+_NAMED: Final = re.compile(
+    r"(?:(?:[A-Z]{2,6} |§ ?)\d[\w.-]*|\d+(?:[.-]\d+)+)\.? [A-Z][^.]{3,200}\.(?= )"
+)  # "4.2 Oil. A keeper …"
 _SKIPPED: Final = 2  # texts between entries, such as page numbers in a column of their own
 # The title that programs write if the author gave none.
 _DEFAULT: Final = re.compile(r"(?:untitled|(?:word )?document|presentation|microsoft \w+ - .*)[\s\d]*", re.IGNORECASE)
@@ -109,8 +112,10 @@ def leave_out_contents(parsed: Parsed) -> None:
         return
     later: dict[tuple[str, ...], list[int]] = {}
     for n, block in enumerate(blocks):
-        if 0 < len(block.text) < LONGEST and block.text[-1] not in ".;:,":
-            later.setdefault(tuple(words_of(f"{block.label} {block.text}")), []).append(n)
+        text = f"{block.label} {block.text}".strip()
+        named = _NAMED.match(f"{text} ")  # the title in the line of a rule
+        if named or (0 < len(block.text) < LONGEST and text[-1] not in ".;:,"):
+            later.setdefault(tuple(words_of(named[0] if named else text)), []).append(n)
     run: list[int] = []
     aims: list[int] = []
     gone: set[int] = set()
@@ -137,7 +142,12 @@ def _readings(block: Block) -> list[tuple[str, ...]]:
     if block.kind not in {"text", "heading"} or len(text) >= LONGEST or block.label[:1] == "(":
         return []
     numbered = block.label or any(map(str.isdigit, text))  # or else it may be a list of what follows
-    if not numbered or not text[:1].isalnum() or text[-1] in ".;:,":
+    if (
+        not numbered
+        or not text[:1].isalnum()
+        or text[-1] in ";:,"
+        or (text[-1] == "." and not _NAMED.match(f"{text} "))
+    ):
         return []
     readings = (text, _PAGE.sub("", text))
     return [tuple(words) for one in readings if len(words := words_of(f"{block.label} {one}")) > 1]

@@ -12,6 +12,7 @@ from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.titles import leave_out_contents
 from tests.support.document_files import write_pdf
 
 BOATS = ("A keeper counts every boat.", "A master lights every lamp.", "A pilot rings every bell.")
@@ -410,3 +411,37 @@ def test_articles_with_a_title_in_capitals_are_counted_beside_headings_of_the_sa
     body = [(60, 125 + 100 * n, 10, f"{text} {text}") for n, text in enumerate((*BOATS, BOATS[0]))]
     found = pdf_of(tmp_path, sorted([*heads, *rules, *body], key=lambda one: one[1]))
     assert {f"ARTICLE {n}" for n in (1, 2, 3, 4)} <= set(found)
+
+
+def test_codes_of_a_book_number_rules_and_contents_with_their_titles_are_left_out(tmp_path):
+    names = ("Boats of keepers", "Lamps of masters", "Bells of pilots")
+    contents = "".join(f"<p>ORS {n}.010 {name}.</p>" for n, name in enumerate(names, 1))
+    rules = "".join(
+        f"<p>ORS {n}.010 {name}. {text}</p><p>1. {text}</p>"
+        for n, (name, text) in enumerate(zip(names, BOATS, strict=True), 1)
+    )
+    found = numbers(tmp_path, f"{contents}<hr><h2>RULES</h2>{rules}")
+    assert found["ORS 2.010.1."] == BOATS[1]
+    assert found["ORS 3.010"] == f"Bells of pilots. {BOATS[2]}"
+    parsed = parse_html(tmp_path / "a.html")
+    leave_out_contents(parsed)
+    assert [block.text for block in parsed.blocks[:2]] == ["Book", "RULES"]
+
+
+def test_titles_before_a_colon_are_titles_if_each_is_another(tmp_path):
+    names = ("Boats (new)", "Lamps (old)", "Bells (all)", "Ropes (all)")
+    rules = "".join(
+        f"<p>1.2.{n} {name}: {text}</p>"
+        for n, (name, text) in enumerate(zip(names, (*BOATS, BOATS[0]), strict=True), 1)
+    )
+    numbers(tmp_path, rules)
+    second = passages(parse_html(tmp_path / "a.html"))[2]
+    assert [*second.places()] == [("1.2.2", BOATS[1])]
+    assert second.section == "Book › 1.2.2 Lamps (old)"
+
+
+def test_a_link_beside_a_heading_is_no_part_of_it(tmp_path):
+    found = numbers(
+        tmp_path, f"<h3><a href='x' target='_blank'>PDF</a>RCW <a href='y'>19.3.040</a></h3><p>(1) {BOATS[0]}</p>"
+    )
+    assert found["RCW 19.3.040.(1)"] == BOATS[0]
