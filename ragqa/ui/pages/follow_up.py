@@ -7,6 +7,7 @@ import streamlit as st
 from ragqa.conversation import Turn, follow_up, thread_of
 from ragqa.english.words import cut
 from ragqa.errors import RagqaError
+from ragqa.fusion import by_number
 from ragqa.library.document import section_question
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
@@ -37,7 +38,7 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
 def draw_choices(view: View) -> None:
     """Above the answer: the possible meanings of a vague question, or the question as it may be meant."""
     choices = view.answer.choices if view.answer and not view.running else ()
-    if not choices:
+    if not choices or (view.selection and by_number(view.selection)):  # the documents stand above the rule itself
         return
     st.caption("Which one do you mean?" if len(choices) > 1 else "Did you mean:")
     with st.container(key="meanings"):
