@@ -580,6 +580,9 @@ def test_the_question_stands_once_and_on_a_phone_the_first_screen_has_the_answer
     parts = (".rq-headline", ".rq-line > summary", f"{first} .rq-said", f"{first} .rq-cite")
     assert max(bottom(page, one) for one in parts) <= page.locator(".st-key-follow_up").bounding_box()["y"]
     assert page.locator(".rq-headline").bounding_box()["y"] <= 240  # below are only bar, box, corpus and preset
+    further = page.locator(".st-key-next_questions button").all_inner_texts()
+    assert further
+    assert len({one[:11] for one in further}) == len(further)  # each begins as no other: "What does “…"
     heading = "() => getComputedStyle(document.querySelector('.rq-question')).clipPath"
     assert page.evaluate(heading) != "none"  # the box has the question
     page.emulate_media(media="print")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import streamlit as st
 
 from ragqa.conversation import Turn, follow_up, thread_of
-from ragqa.english.words import cut
 from ragqa.errors import RagqaError
 from ragqa.fusion import by_number
-from ragqa.library.document import section_question
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 from ragqa.types import FollowUp
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.notices import error_shown
+from ragqa.ui.state.related import further_questions
 
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
 SUGGESTED = 3
@@ -47,10 +47,12 @@ def draw_choices(view: View) -> None:
 
 
 def draw_next(view: View) -> None:
-    """After a refusal, a button that quotes or asks anyway; then questions about the sections of the evidence."""
+    """After a refusal, a button that quotes or asks anyway; after an answer, questions that follow from its rules."""
     writing, answer = view.config.generation, view.answer
-    asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
-    further = [one for one in dict.fromkeys(asked) if "“(" not in one and one not in {"", view.question}][:SUGGESTED]
+    known: tuple[View, tuple[str, ...]] | None = st.session_state.get("further")
+    if known is None or known[0] is not view:
+        known = st.session_state["further"] = (view, further_questions(view, Paths.from_env()))
+    further = known[1][:SUGGESTED]
     with st.container(horizontal=True, vertical_alignment="center", key="next_questions"):
         if answer and answer.is_refusal and registry.takes(writing.generator, "quote_anyway"):
             if not writing.quote_anyway:
@@ -59,10 +61,9 @@ def draw_next(view: View) -> None:
         elif answer and answer.choices:
             return
         if further:
-            st.caption("Ask what one of these says:", width="content")
+            st.caption("Ask next:", width="content")
         for number, question in enumerate(further):
-            label = plain_markdown(cut(question.removeprefix("What does ").removesuffix(" say?"), 120))
-            st.button(label, key=f"section_{number}", help=question, on_click=_ask_next, args=(question,))
+            st.button(plain_markdown(question), key=f"further_{number}", on_click=_ask_next, args=(question,))
 
 
 def _box(view: View, config: Config, records: RecordStore) -> None:
