@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -17,12 +17,25 @@ from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
 from ragqa.library.register import Obligation, register
 from ragqa.library.related import Related
+from ragqa.records.view import View
 from ragqa.scoring.strength import strength_of
 from ragqa.types import Passage
 
+MOST: Final = 3
 _LONGEST: Final = 14  # words of what is to be done
 _BEGINNING: Final = 4  # characters before a subject: "The "
 _DIGITS: Final = re.compile(r"\d+")
+
+
+def further_questions(view: View, related: Callable[[str], Related | None]) -> tuple[str, ...]:
+    """The `next_questions` of this answer; ``related`` gives what is related to a passage by its id."""
+    if view.answer is None or view.selection is None:
+        return ()
+    numbers = {number for sentence in view.answer.sentences for number in sentence.citations}
+    cited = [one for number, one in enumerate(view.selection.passages, start=1) if number in numbers]
+    known = [(one, found) for one in cited if (found := related(one.passage_id))]
+    said = f"{view.question} {view.answer.text}"
+    return next_questions([one for one, _ in known], [found for _, found in known], said)[:MOST]
 
 
 def next_questions(cited: Sequence[Passage], found: Sequence[Related], said: str) -> tuple[str, ...]:

@@ -788,7 +788,7 @@ def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(ap
     text = re.sub("<[^>]*>", "", words(at))
     assert "Threshold 0.70 → 0.00" in text
     assert "Sentences: 2 same." in text
-    assert "Kept as records" in text
+    assert "Both answers are in History" in text
     again = AppTest.from_function(script, default_timeout=30)
     again.query_params["a"], again.query_params["b"] = (run.view.record_id for run in runs)
     again.run()

@@ -230,7 +230,7 @@ def _draw(a: View, b: View) -> None:
     st.html(passages_html(found.passages))
     ids = [view.record_id for view in (a, b)]
     if all(ids) and not (a.running or b.running):
-        st.caption(f"Kept as records: [this comparison again](compare?a={ids[0]}&b={ids[1]}).")
+        st.caption(f"Both answers are in History. [A link to this comparison](compare?a={ids[0]}&b={ids[1]})")
 
 
 # Two records ------------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def _make(runs: EvaluationRuns, paths: Paths) -> None:
         st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
         return
     words = view.error or (
-        "Stopped; what was done is stored." if view.stopped else f"Done: {MAKE.words(view.settings)}."
+        "Stopped; what was done is stored." if view.stopped else "Done. Stages, Review and Use are above."
     )
     st.html(notice_html(words, "bad" if view.error else "mixed" if view.stopped else "good"))
     if not view.complete:

@@ -7,6 +7,7 @@ import streamlit as st
 from ragqa.conversation import Turn, follow_up, thread_of
 from ragqa.errors import RagqaError
 from ragqa.fusion import by_number
+from ragqa.library.next_questions import further_questions
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
@@ -18,10 +19,10 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.notices import error_shown
-from ragqa.ui.state.related import further_questions
+from ragqa.ui.state import resources
+from ragqa.ui.state.related import related_to
 
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
-SUGGESTED = 3
 PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked
 AT_ONCE = "follow_up_at_once"  # the `FollowUp` that is asked without a look at its rewriting
 
@@ -49,10 +50,9 @@ def draw_choices(view: View) -> None:
 def draw_next(view: View) -> None:
     """After a refusal, a button that quotes or asks anyway; after an answer, questions that follow from its rules."""
     writing, answer = view.config.generation, view.answer
-    known: tuple[View, tuple[str, ...]] | None = st.session_state.get("further")
-    if known is None or known[0] is not view:
-        known = st.session_state["further"] = (view, further_questions(view, Paths.from_env()))
-    further = known[1][:SUGGESTED]
+    corpus, paths = view.config.index, Paths.from_env()
+    index = resources.corpus_or_none(corpus, paths)
+    further = further_questions(view, lambda name: related_to(index, corpus, name, paths)) if index else ()
     with st.container(horizontal=True, vertical_alignment="center", key="next_questions"):
         if answer and answer.is_refusal and registry.takes(writing.generator, "quote_anyway"):
             if not writing.quote_anyway:

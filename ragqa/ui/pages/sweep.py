@@ -24,6 +24,7 @@ from ragqa.types.streams import returned
 from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
 from ragqa.ui.html.compare import COMPARE
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.compare import kept_choice
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
@@ -150,9 +151,10 @@ def _questions(source: str | Path, name: str, index: Index, paths: Paths) -> tup
 
 
 def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
+    title = plain_markdown(resources.corpus_titles([config.index], Paths.from_env())[config.index])
     st.caption(
         f"{quantity(len(found.points), 'point')} over {quantity(found.n_questions, 'question')} of "
-        f"{config.index} in {seconds:.1f} s. F2 of what is kept: recall counts twice, since the writer can leave a "
+        f"{title} in {seconds:.1f} s. F2 of what is kept: recall counts twice, since the writer can leave a "
         "passage out and cannot use one it never got."
     )
     chosen = {axis.name: st.session_state.get(f"sweep_at_{axis.name}") for axis in found.axes}

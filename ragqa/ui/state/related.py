@@ -5,9 +5,7 @@ from __future__ import annotations
 from ragqa.index import Index
 from ragqa.index.references import read_references
 from ragqa.library.definitions import Glossary
-from ragqa.library.next_questions import next_questions
 from ragqa.library.related import References, Related, related
-from ragqa.records.view import View
 from ragqa.settings.paths import Paths
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
@@ -38,15 +36,3 @@ def related_to(index: Index, corpus: str, passage_id: str, paths: Paths) -> Rela
         return None
     stamp = stamp_of(corpus, paths)
     return related(index, references_of(corpus, stamp, paths), terms_of(corpus, stamp, paths), index.passages[position])
-
-
-def further_questions(view: View, paths: Paths) -> tuple[str, ...]:
-    """The questions that follow from the rules that this answer cites; () where its corpus is gone."""
-    index = resources.corpus_or_none(view.config.index, paths)
-    if index is None or view.answer is None or view.selection is None:
-        return ()
-    numbers = {number for sentence in view.answer.sentences for number in sentence.citations}
-    cited = [one for number, one in enumerate(view.selection.passages, start=1) if number in numbers]
-    found = ((one, related_to(index, view.config.index, one.passage_id, paths)) for one in cited)
-    known = [(one, told) for one, told in found if told]
-    return next_questions([one for one, _ in known], [told for _, told in known], f"{view.question} {view.answer.text}")

@@ -124,6 +124,7 @@ def _table(run_id: str, view: EvaluationView, rows: list[Row], part: str) -> Non
         on_select=partial(_open_selected, run_id, key, [row.number for row in rows]),
         selection_mode="single-row",
         alt="Questions of this run with their values",
+        placeholder="–",
     )
 
 
