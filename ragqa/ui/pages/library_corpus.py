@@ -252,7 +252,7 @@ def _preview(
     found = "cannot be read" if refused else quantity(len(reading.passages), "passage") if reading else "not read yet"
     version = f", a new version of {one.replaces}" if one.replaces else ""
     label = f"{one.name} · {size_words(one.size)} · {found}{version}"
-    with st.expander(plain_markdown(label), expanded=opened or bool(refused)):
+    with st.expander(plain_markdown(label), expanded=opened and not refused):
         with st.container(horizontal=True, vertical_alignment="bottom"):  # above a preview that fills the screen
             ids = ["", *(document.document_id for document in catalogue.kept)]
             if len(ids) > 1 and not refused:
