@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ragqa.errors import IndexingError, ModelError
 from ragqa.settings.config import FusionConfig, RerankingConfig
-from ragqa.types import BY_NUMBER, Passage, Ranking, ScoredPassage, ScorePart, min_max_norm
+from ragqa.types import BY_NUMBER, Passage, Ranking, ScoredPassage, ScorePart, Selection, min_max_norm
 
 RRF_K = 60
 _STEP = 1e-6  # score difference between hits that the question names by number
@@ -75,6 +75,12 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
         hits.append(replace(hit, score=math.fsum(part.contribution for part in parts), reranking=parts))
     hits.sort(key=lambda hit: (-hit.score, hit.passage.passage_id not in normalised))  # stable
     return Ranking("reranked", tuple(hits))
+
+
+def by_number(selection: Selection) -> tuple[Passage, ...]:
+    """The candidates that the question names by their number, best first."""
+    ranked = sorted((*selection.kept, *selection.dropped), key=lambda candidate: candidate.rank)
+    return tuple(candidate.passage for candidate in ranked if candidate.hit.note == BY_NUMBER)
 
 
 def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.filtering import as_asked, select, standing
-from ragqa.fusion import fuse, led_by, rerank
+from ragqa.fusion import by_number, fuse, led_by, rerank
 from ragqa.generation.answers import check_answer
 from ragqa.generation.relevance import relevance
 from ragqa.index import Index, open_index
@@ -31,7 +31,7 @@ from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import Config, RerankingConfig, without_default_reranker
 from ragqa.settings.environment import api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
-from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
+from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar
 from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.types.events.scoring import Relevance, RelevanceMeasured, Scored
@@ -148,6 +148,8 @@ class Pipeline:
 
             said = (within_words(named, selection), as_of_words(day, selection) if day else "", answer.note)
             answer = replace(answer, note=" ".join(filter(None, said)))
+        if alike := self._same_number(question.query, selection):
+            answer = replace(answer, choices=alike)
         yield Answered(answer)
         if relevance := self.relevance(question, answer, selection.passages):
             yield RelevanceMeasured(relevance)
@@ -186,6 +188,17 @@ class Pipeline:
         documents = [hit.passage.document_id for hit in ranking.hits]
         named = self.index.asked_by_number(question, documents)
         return led_by(ranking, named) if named else ranking
+
+    def _same_number(self, question: str, selection: Selection) -> tuple[str, ...]:
+        """If several documents have the number that the question names, the rule of each, the one shown first."""
+        if not (named := by_number(selection)):
+            return ()
+        from ragqa.corpus.citing import cited_number  # modules that few questions need
+        from ragqa.corpus.numbered import same_number
+
+        others = same_number(question, self.index.passages, [named[0].document_id])
+        rules = (f"{one.title or one.document_id} {cited_number(one.number)}" for one in (named[0], *others))
+        return tuple(rules) if others else ()
 
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:

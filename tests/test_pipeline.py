@@ -10,7 +10,8 @@ from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
 from ragqa.records import recorder
 from ragqa.records.store import RecordStore
-from ragqa.records.view import View, advance, from_record, reselect
+from ragqa.records.view import View, advance, from_record, reselect, shown
+from ragqa.records.words import headline
 from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
 from ragqa.types import Drop, FollowUp, Question, Ranking, ScoredPassage, Selection
@@ -55,6 +56,19 @@ def test_the_scores_are_those_of_the_answer():
     # two sentences: .9 (identical to a premise) and .1; two obligations, one covered by its identical sentence
     assert scored.paper.repass.entailment == pytest.approx((0.9 + 0.1) / 2)
     assert scored.paper.repass.obligation_coverage == pytest.approx(1 / 2)
+
+
+def test_a_number_that_two_documents_have_is_a_choice():
+    rules = tuple(passage(f"{name}:1.1", title=f"{name} Rules", number="1.1") for name in ("Lamp", "Oil"))
+    found = Ranking.of("bm25", [ScoredPassage(rule, 2.0 - n) for n, rule in enumerate(rules)])
+    index = SimpleNamespace(
+        **vars(make_pipeline().index) | {"passages": rules, "asked_by_number": lambda *_: rules[:1]}
+    )
+    view = View(asked := Question("What does rule 1.1 say?"), Config())
+    for event in make_pipeline(index=index, retrievers=(FakeRetriever(found),)).run(asked):
+        view = advance(view, event)
+    assert view.answer.choices == ("Lamp Rules 1.1", "Oil Rules 1.1")
+    assert headline(view, shown(view, "paper")) == ("2 documents have this number: choose one", "partly")
 
 
 def test_a_generator_that_fails_leaves_the_passages_and_no_record(tmp_path):

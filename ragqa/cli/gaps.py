@@ -24,7 +24,7 @@ from ragqa.library.gap_rows import ORDER, Correction, GapRun
 from ragqa.library.gap_runs import versions_of
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import as_json as gaps_json
-from ragqa.library.gap_sheets import evidence, write_gaps
+from ragqa.library.gap_sheets import cited_names, evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
 from ragqa.library.register import Obligation, register
 from ragqa.library.register_search import part_of, rule_name
@@ -74,14 +74,16 @@ def gaps(
             run = _run(store, found, rows, policies, paths, verifier)
         finally:
             store.close()
+    against = open_index(policies, paths.indexes)
     for path in filter(None, (csv, xlsx)):
-        write_gaps(path, run)
+        write_gaps(path, run, against.passages)
         lines.append(f"{len(rows):,} rows are in {path}")
     if memo:
-        versions = versions_of(corpus, policies, (rules, open_index(policies, paths.indexes)))
+        versions = versions_of(corpus, policies, (rules, against))
         signed = case_desk().signed([f"gaps:{corpus}/{policies}"])
         titles = corpus_titles((corpus, policies), collections(paths.library))
-        write_memo(gap_memo(run, titles[corpus], titles[policies], versions, signed), memo)
+        names = cited_names(against.passages)
+        write_memo(gap_memo(run, titles[corpus], titles[policies], versions, signed, names), memo)
         lines.append(f"the memo is {memo}")
     if as_json:
         typer.echo(json.dumps(gaps_json(run), ensure_ascii=False))
@@ -133,7 +135,7 @@ def _table(run: GapRun) -> FittedTable:
     table.add_column("missing or clashing", 2, least=16)
     has_several = len({gap.row.document_id for gap in run.gaps}) > 1
     for gap in matching_gaps(run, WantedGaps())[:SHOWN]:
-        _, _, says, lacking = evidence(gap)
+        _, says, lacking = evidence(gap)
         rule = rule_name(gap.row, has_document=has_several)
         table.add_row(plain(rule, 60), run.label(gap), plain(gap.row.text, 300), plain(says, 300), plain(lacking, 200))
     return table

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator as Stream
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
 from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.errors import ConfigError
-from ragqa.index import BuildProgress, build_events, delete_index, index_info, list_indexes, verify_index
+from ragqa.index import BuildProgress, build_events, delete_index, index_info, list_indexes, open_index, verify_index
 from ragqa.index.engine import check_engine
 from ragqa.index.manifest import Manifest
 from ragqa.lab.dataset.advice import ADVISE
@@ -29,6 +30,7 @@ from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Collection, collection_of, collections, make_collection
 from ragqa.library.names import safe_name
+from ragqa.library.unread import unread, unread_in, unread_words
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
 from ragqa.library.watched import WATCHED, dismissed, proposals, set_dismissed, watched_folder
@@ -148,6 +150,15 @@ def build(
         manifest = _drawn(events, bar)
     seconds = time.perf_counter() - began
     _print_built(manifest, seconds)
+    if isinstance(opened, Path):
+        held = {one.document_id for one in open_index(name, paths.indexes).passages}
+        names, total = unread_in(opened, corpus_format, held)
+        _print_unread(dict.fromkeys(names, "the lines above say why"), total)
+
+
+def _print_unread(reasons: Mapping[str, str], total: int) -> None:
+    if words := unread_words(reasons, total):
+        stdout().print(plain(words, style="yellow"))
 
 
 def _print_built(manifest: Manifest, seconds: float) -> None:
@@ -272,12 +283,13 @@ def _put_in(collection: Collection, files: Sequence[Path], replaces: str | None)
             with file.open("rb") as data:
                 for line in take(collection, file.name, data, reader, replaces):
                     stderr().print(plain(line))
-        for one in collection.read().staged:
-            try:
+        staged = collection.read().staged
+        for one in staged:
+            with suppress(UnreadableError):
                 parse_cache.read(collection, one, reader, MAX_TOKENS)
-            except UnreadableError as error:
-                stderr().print(plain(f"{one.name}: {error}"))
-                collection.unstage((one.name,))
+    refused = unread(collection, MAX_TOKENS)
+    _print_unread(refused, len(staged))
+    collection.unstage(tuple(refused))
 
 
 def _update(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from ragqa.english.words import quantity
@@ -19,18 +20,24 @@ _OPEN: Final = ORDER[:3]
 
 
 def gap_memo(
-    run: GapRun, corpus: str, policies: str, versions: Mapping[str, str], signed: Sequence[SignOff] = ()
+    run: GapRun,
+    corpus: str,
+    policies: str,
+    versions: Mapping[str, str],
+    signed: Sequence[SignOff] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Memo:
     """The memo on this run; ``corpus`` and ``policies`` are the titles of both corpora.
 
-    ``versions`` are names and fingerprints, ``signed`` the decisions on the run, for the review page.
+    ``names`` are those of the policies' passages, from `cited_names`, ``versions`` names and fingerprints,
+    ``signed`` the decisions on the run, for the review page.
     """
     made = Grid(("What", "Value"), (("ragqa", __version__), *versions.items()), (35, 65))
-    blocks = (*_blocks(run), MemoSection("Settings and fingerprints", 1), made, *review_page(signed))
+    blocks = (*_blocks(run, names), MemoSection("Settings and fingerprints", 1), made, *review_page(signed))
     return Memo(f"{policies} held against {corpus}", blocks)
 
 
-def _blocks(run: GapRun) -> Iterator[Block]:
+def _blocks(run: GapRun, names: Mapping[str, str]) -> Iterator[Block]:
     counts = Counter(map(run.label, run.gaps))
     yield MemoSection("Result", 1)
     told = ", ".join(f"{counts[label]:,} {label}" for label in ORDER if counts[label])
@@ -48,13 +55,14 @@ def _blocks(run: GapRun) -> Iterator[Block]:
                     f"{titles}: {says}" if says else "–",
                     "; ".join(filter(None, (lacking, said.comment))),
                 )
-                for gap, said, (titles, _, says, lacking) in rows[:MOST]
+                for gap, said, (titles, says, lacking) in rows[:MOST]
             )
             yield Grid(("Rule", "Text", "Policy says", "Missing, clashing, comment"), tuple(cells), (18, 32, 29, 21))
             yield from _more(len(rows))
     if run.unasked:
         yield MemoSection("Statements of the policies on which no row rests", 1)
-        yield Points(tuple(one.text for one in run.unasked[:MOST]))
+        told_by = ((one.text, names.get(one.passage_id)) for one in run.unasked[:MOST])
+        yield Points(tuple(f"{text} ({name})" if name else text for text, name in told_by))
         yield from _more(len(run.unasked))
 
 

@@ -20,6 +20,7 @@ RESULT_FIELDS: Final = (  # the keys of a record's body that `result_words` need
     ("answer", "not_found"),
     ("scored", "paper", "verdicts"),
     ("answer_relevance", "parts"),
+    ("answer", "choices"),
 )
 
 
@@ -29,7 +30,9 @@ def unsure(measured: Sequence[tuple[float, bool]]) -> float | None:
     return lowest if lowest < SURE else None
 
 
-def result_words(given: str, is_refusal: str, reason: str, not_found: str, verdicts: str, relevances: str) -> str:
+def result_words(
+    given: str, is_refusal: str, reason: str, not_found: str, verdicts: str, relevances: str, choices: str = ""
+) -> str:
     """The result of a record: one of `RESULTS`, of a checked text with its verdicts.
 
     The values are those of `RESULT_FIELDS` as text of either engine, "" for none.
@@ -39,7 +42,8 @@ def result_words(given: str, is_refusal: str, reason: str, not_found: str, verdi
         if is_refusal in {"1", "true"} or reason == "empty":
             return none
         measured = [(one["value"], one.get("is_read", False)) for one in json.loads(relevances or "[]")]
-        return partly if '"' in not_found else answered if unsure(measured) is None else possibly
+        is_sure = unsure(measured) is None and '"' not in choices
+        return partly if '"' in not_found else answered if is_sure else possibly
     said = [Verdict(one["verdict"]) for one in json.loads(verdicts or "[]")]
     return f"{checked}: {against_words(said) or 'every sentence supported'}" if said else checked
 

@@ -12,14 +12,14 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from ragqa.filtering import as_asked
-from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.fusion import by_number, fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.records.record import AnswerRecord
 from ragqa.records.results import unsure
 from ragqa.records.trace_words import trace_words
 from ragqa.scoring.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, IndexingConfig, RerankingConfig
-from ragqa.types import BY_NUMBER, Answer, Question, Ranking, Selection
+from ragqa.types import Answer, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar, Token, TraceEvent, Working
 from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.types.events.scoring import ObligationScored, Relevance, RelevanceMeasured, Scored, SentenceScored
@@ -255,7 +255,7 @@ def weak_match(view: View) -> float | None:
     It is None for a rule that is asked for by its number, and with another encoder than the bundled one, because
     nobody measured where its cosines lie.
     """
-    if view.selection and any(one.hit.note == BY_NUMBER for one in (*view.selection.kept, *view.selection.dropped)):
+    if view.selection and by_number(view.selection):
         return None
     is_known = view.encoder == IndexingConfig().encoder
     best = [one.hits[0].score for one in view.rankings if one.retriever == "dense" and one.hits]

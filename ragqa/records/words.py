@@ -12,6 +12,7 @@ from typing import Final
 from ragqa.corpus.citing import cited_number, document_name, short_names, title_words
 from ragqa.corpus.documents.places import place_words
 from ragqa.english.words import quantity
+from ragqa.fusion import by_number
 from ragqa.records.comparison import Said
 from ragqa.records.findings import findings_of
 from ragqa.records.results import POSSIBLY, against_words
@@ -124,7 +125,9 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
     if not view.asked.given:
         state = view.answer.state
         doubted = weak_match(view) is not None or unsure_relevance(view) is not None
-        doubt = SEVERAL if view.answer.choices else DOUBTED if doubted else ""
+        choices, named = view.answer.choices, by_number(view.selection) if view.selection else ()
+        several = f"{quantity(len(choices), 'document')} have this number: choose one" if named else SEVERAL
+        doubt = several if choices else DOUBTED if doubted else ""
         return (doubt, "partly") if doubt and state == "answered" else (_HEADLINES[state], state)
     verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
     if not view.scored or not verdicts:

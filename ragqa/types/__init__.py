@@ -365,7 +365,7 @@ class Answer:
     ``"budget"`` (no call was left for the rest), ``"unfinished"`` (the best answer when the user pressed stop) or
     ``"empty"``. ``note`` tells the reader how the answer came about. ``is_refusal`` is true if the answer says that the
     passages do not answer the question. ``not_found`` are the parts of the question without an answer. ``choices`` are
-    narrower questions that a vague question may have meant.
+    narrower questions that a vague question may have meant, or the rules that have the number that it names.
     """
 
     text: str

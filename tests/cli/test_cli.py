@@ -484,6 +484,16 @@ def test_a_corpus_of_the_library_is_kept_document_by_document(call, tmp_path, mo
     call("index", "add", "mine", str(tmp_path / "two.md"))
     code, out, _, _ = call("index", "add", "mine", "--also", "document")
     assert (code, "added" in out) == (0, False)
+    (tmp_path / "torn.pdf").write_text("no PDF")
+    (tmp_path / "bare.docx").write_text("")
+    files = [str(tmp_path / name) for name in ("torn.pdf", "bare.docx")]
+    out = call("index", "add", "mine", *files)[1]
+    assert "2 of 2 files were not read: torn.pdf (expected a PDF file by its name, found something else" in out
+    (tmp_path / "folder").mkdir()
+    for name in ("torn.pdf", "bare.docx", "note.md"):
+        (tmp_path / name).rename(tmp_path / "folder" / name)
+    out = call("index", "build", "folder", "--source", str(tmp_path / "folder"), "--format", "documents")[1]
+    assert "2 of 3 files were not read: bare.docx, torn.pdf (the lines above say why)" in out
     code, out, _, _ = call("index", "remove", "mine", "note.md")
     assert "note: removed" in out
     assert "document" in call("index", "info", "mine")[1], "it stays"

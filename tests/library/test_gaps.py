@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from openpyxl import load_workbook
 
+from ragqa.corpus.citing import short_names
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.formats import load_corpus
 from ragqa.errors import ConfigError, CorpusError
@@ -22,7 +23,7 @@ from ragqa.library.gap_opinions import GapOpinions
 from ragqa.library.gap_rows import ALL, Correction, chapter_of
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
-from ragqa.library.gap_sheets import HEADS, evidence, write_gaps
+from ragqa.library.gap_sheets import HEADS, cited_names, evidence, write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events, paragraphs_of, statements_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
@@ -312,7 +313,7 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
     evil = (*POLICY, Passage("c:1", "c", "=HYPERLINK(1) fly a flag.", "=Policy C", number="1"))
     run, _, _ = run_of(folder, policies=evil)
     file = tmp_path / f"gaps{suffix}"
-    write_gaps(file, run)
+    write_gaps(file, run, evil)
     sheet = edits.read_edits(file, Correction)
     assert {row.now for row in sheet.values()} == {Correction()}
     name = run.gaps[3].row.obligation_id
@@ -322,7 +323,7 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
     store.close()
     assert (taken.n_taken, taken.conflicts, taken.unknown) == (2, (), ())
     run, _, _ = run_of(folder, policies=evil)
-    write_gaps(file, run)
+    write_gaps(file, run, evil)
     assert edits.read_edits(file, Correction)[name].now == Correction("confirmed", "=1+1")
     if suffix == ".xlsx":
         book = load_workbook(file)
@@ -331,6 +332,10 @@ def test_a_sheet_goes_out_and_what_people_say_comes_back(folder, tmp_path, suffi
         cells = [cell for sheet in book.worksheets for row in sheet.iter_rows() for cell in row]
         assert "f" not in {cell.data_type for cell in cells}
         assert book["Matrix"]["C2"].data_type == "n"
+        ids = {one.passage_id for one in evil}
+        named = {cell.value for sheet, column in ((0, "H"), (2, "A")) for cell in book.worksheets[sheet][column][1:]}
+        assert named - {None} <= set(short_names(evil))  # as a rule is cited
+        assert not named & ids
 
 
 def test_a_memo_has_what_is_not_covered_with_the_words_of_both_sides(folder):
@@ -342,7 +347,7 @@ def test_a_memo_has_what_is_not_covered_with_the_words_of_both_sides(folder):
     events.append(submitted(case_of("1", events), 1, carl, seen))
     events.append(decided(case_of("1", events), Step.APPROVED, 1, ann, seen, "Agreed", 0))
     signed = tuple(sign_offs([case_of("1", events)], "gaps:rules/policies", seen))
-    made = gap_memo(run, "The rules", "The policies", {"sha256 of the corpus": "5" * 64}, signed)
+    made = gap_memo(run, "The rules", "The policies", {"sha256 of the corpus": "5" * 64}, signed, cited_names(evil))
     text = memo_bytes(made, ".md").decode()
     assert "5" * 64 in text
     assert "approved by Ann" in text
@@ -351,6 +356,7 @@ def test_a_memo_has_what_is_not_covered_with_the_words_of_both_sides(folder):
     assert "The vault is never locked" in text
     assert "keep a register" not in text.split("Statements of the policies")[0]
     assert "<b>" not in text
+    assert "Nobody waves. (Policy B 1)" in text.replace("\\", "")
     assert r"\[flag\](http\:" in text  # no link
     assert "Reviewed by" in text
 

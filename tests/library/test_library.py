@@ -637,10 +637,20 @@ def test_questions_come_from_headings_and_duties():
         passage("b:1", "An Auditor must sign.", section="Application"),
         passage("b:2", "No duty here.", section="Colours"),
         passage("c:1", "A firm must apply CDD and AML rules.", section="4. A BANK’S APPROACH TO AML/ CDD"),
+        passage("d:1", "A firm must do so.", section="PREAMBLE"),
+        passage("d:2", "A firm must do so.", section="Who these rules are for"),
     ]
     on = "What is required on record keeping?", "What is required on a bank’s approach to AML/ CDD?"
     assert questions_of(passages) == (on[0], "What must an Auditor do?", on[1])
     assert questions_of([]) == ()
+    term = passage("e:1", "“Lamp oil” means oil for lamps.")
+    due = passage("e:2", "A keeper must report a broken lamp within two days.", section="Broken lamps")
+    found = questions_of([term, due, *passages])
+    assert found[:3] == (
+        "By when must a keeper report a broken lamp?",
+        "What does “Lamp oil” mean?",
+        "What is required on broken lamps?",
+    )
 
 
 def test_an_update_is_read_again_whatever_separates_lines_within_its_texts(tmp_path):

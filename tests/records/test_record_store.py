@@ -94,8 +94,10 @@ def test_records_are_found_by_result_day_and_author(store, record):
     part = PartRelevance("Who?", "who", 0.5, 0.5, 0.5, 0.5, 0, "Sentence 1 answers.", is_read=True)
     store.save(replace(record, record_id="r005", answer_relevance=Relevance(0.5, (part,))))
     store.save(replace(record, record_id="r004", question=Question("", given="We act.")))
-    words = {"r001": "Answered", "r002": "Not found", "r003": "Partly answered", "r005": "Possibly answered"}
-    found = store.results(["r001", "r002", "r003", "r004", "r005"])
+    store.save(replace(record, record_id="r006", answer=replace(answer, choices=("Fees, under A?", "Fees, under B?"))))
+    words = {"r001": "Answered", "r002": "Not found", "r003": "Partly answered"}
+    words |= dict.fromkeys(("r005", "r006"), "Possibly answered")
+    found = store.results(["r001", "r002", "r003", "r004", "r005", "r006"])
     assert {name: found[name] for name in words} == words
     assert found["r004"].startswith("Checked: 1 ")
     assert [one.record_id for one in store.list(result="Not found")] == ["r002"]

@@ -50,7 +50,7 @@ def shoot(folder: Path) -> None:
         page.keyboard.press("Enter")
         settle(page)
         page.get_by_role("button", name="Ask both").click()
-        page.get_by_text("Kept as records").wait_for()
+        page.get_by_text("Both answers are in History").wait_for()
         picture("compare")
         page.goto(f"{address}/sweep")
         page.get_by_role("button", name="Sweep", exact=True).click()

@@ -89,6 +89,7 @@ def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(ap
     assert "each sentence beside the words that prove it" in words(at)
     assert len([button for button in at.button if button.key and button.key.startswith("example_")]) == 3
     assert "No language model is configured" in words(at)
+    assert words(at).count("`make local`") == 1  # in the drawer: who asks may not run the server
     assert [radio.options for radio in at.radio if radio.label == "Generator"] == [WITHOUT_A_MODEL]
 
 
@@ -788,7 +789,7 @@ def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(ap
     text = re.sub("<[^>]*>", "", words(at))
     assert "Threshold 0.70 → 0.00" in text
     assert "Sentences: 2 same." in text
-    assert "Kept as records" in text
+    assert "Both answers are in History" in text
     again = AppTest.from_function(script, default_timeout=30)
     again.query_params["a"], again.query_params["b"] = (run.view.record_id for run in runs)
     again.run()
@@ -814,7 +815,7 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     at.number_input(key="sweep_count").set_value(3)
     at.button(key="sweep_go").click().run()
     assert not at.exception
-    assert "64 points over 3 questions of rulebook" in words(at)
+    assert "64 points over 3 questions of Rulebook of an invented regulator in" in words(at)
     assert "best F2" in words(at)
     at.select_slider(key="sweep_at_threshold").set_value(0.2).run()
     at.button(key="sweep_apply").click().run()
@@ -830,7 +831,7 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     assert not at.exception
     assert "30 points over 3 questions" in words(at)
     at.selectbox(key="sweep_corpus").select("encyclopedia").run()
-    assert "The last sweep was of rulebook: choose that corpus to see it again." in words(at)
+    assert "The last sweep was of Rulebook of an invented regulator: choose that corpus to see it again." in words(at)
     assert "30 points over 3 questions" not in words(at)
 
 

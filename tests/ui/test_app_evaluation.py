@@ -27,6 +27,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui.pages.evaluation.form import fitting_indexes, keep_upload, new_index_name
 from ragqa.ui.pages.evaluation.page import all_runs
+from ragqa.ui.pages.evaluation.results import row_passages
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView, view_from_json, view_to_json
 from ragqa.ui.shared import forget
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
@@ -175,6 +176,15 @@ def wait_for(condition, seconds=20):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
+
+
+def test_a_question_that_has_its_own_corpus_shows_its_passages(world):
+    at = choose(page(), "answering")
+    assert next(box for box in at.selectbox if box.label == "Generator").options[0] == "direct, no language model"
+    index = open_index("rulebook", world.indexes)
+    row = Row(1, "1", "Who?", gold=(index.passages[0].passage_id, "gone"))
+    found = row_passages(row, ["both-as-fits", "encyclopedia", "rulebook"], Paths.from_env())
+    assert found == {index.passages[0].passage_id: index.passages[0], "gone": None}
 
 
 def open_question(at, number):

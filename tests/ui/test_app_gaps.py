@@ -161,7 +161,7 @@ def test_an_address_leads_to_the_rows_of_a_cell_and_statements_are_listed(world)
 def test_a_sheet_comes_back_and_its_conflict_is_said(world, tmp_path):
     folder, run = read(world)
     sheet = tmp_path / "edited.csv"
-    write_gaps(sheet, run)
+    write_gaps(sheet, run, ())
     lines = list(csv.reader(sheet.read_text(encoding="utf-8-sig").splitlines()))
     said = lines[0].index("said")
     lines[1][said], lines[2][said] = "partly", "confirmed"

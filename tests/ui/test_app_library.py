@@ -63,7 +63,7 @@ def page(**query):
 def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     at = page(corpus="mine")
     html, words = shown(at)
-    assert "found an empty file" in html
+    assert "1 of 3 files was not read: c.pdf (expected a document, found an empty file; " in html
     assert "\\<img src=x onerror=alert\\(1\\)\\>" in words
     assert [button.label for button in at.button if button.key == "library_index"] == ["Index 2 documents"]
     at.button(key="discard_b.md").click().run()
@@ -71,6 +71,7 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
     _, words = shown(page(corpus="mine"))
     assert "1 document · 1 passage" in words
+    assert "1 of 2 files was not read: c.pdf" in shown(page(corpus="mine"))[0]  # also once the others are indexed
     html, _ = shown(page())
     assert all(f'href="{name}?corpus=mine"' in html for name in ("ask", "read", "register", "gaps"))
     waiting = collection.folder / "d.md"

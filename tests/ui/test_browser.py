@@ -568,6 +568,30 @@ def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_senten
     page.wait_for_function(f"left => ({where})() === left", arg=left)  # the bar stays where it is
 
 
+def test_the_question_stands_once_and_on_a_phone_the_first_screen_has_the_answer_and_its_source(page, address):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address)
+    page.locator(".st-key-examples button").first.click()
+    page.locator(".rq-line:not(.rq-provisional)").wait_for()
+    page.locator(".st-key-follow_up input").wait_for()
+    settle(page)
+    page.wait_for_function("() => scrollY === 0")
+    first = ".rq-sentences > li:first-child"
+    parts = (".rq-headline", ".rq-line > summary", f"{first} .rq-said", f"{first} .rq-cite")
+    assert max(bottom(page, one) for one in parts) <= page.locator(".st-key-follow_up").bounding_box()["y"]
+    assert page.locator(".rq-headline").bounding_box()["y"] <= 240  # below are only bar, box, corpus and preset
+    further = page.locator(".st-key-next_questions button").all_inner_texts()
+    assert further
+    assert len({one[:11] for one in further}) == len(further)  # each begins as no other: "What does “…"
+    heading = "() => getComputedStyle(document.querySelector('.rq-question')).clipPath"
+    assert page.evaluate(heading) != "none"  # the box has the question
+    page.emulate_media(media="print")
+    assert page.evaluate(heading) == "none"
+    page.emulate_media(media="screen")
+    page.get_by_role("textbox", name="Question").press_sequentially(" And")
+    assert page.evaluate(heading) == "none"  # the answer is not to what the box says now
+
+
 def test_a_follow_ups_rewriting_is_seen_at_once_and_its_answer_stays(page, address):
     page.goto(address)
     page.locator(".st-key-examples button").first.click()

@@ -74,7 +74,7 @@ def label(page, keys):
 def reviewer(page, name):
     other = page.locator(".st-key-dataset_other button")
     if other.count():  # somebody labels already
-        other.click()
+        other.first.click()  # a button with a tooltip is drawn twice, for a pointer and for fingers
     box = page.get_by_label("Reviewer")
     box.fill(name)
     box.press("Enter")

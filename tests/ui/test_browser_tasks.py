@@ -79,6 +79,7 @@ def test_a_rule_stands_whole_with_what_it_cites_and_several_are_a_choice(hand, a
     assert "Referred to by: Market Abuse 6.1.3" in rule.inner_text()
     Hand(hand.page, address).ask("What does rule 4.2.2 say?")
     rule.get_by_role("link", name="Data Protection Rules 4.2.2").wait_for()
+    assert re.fullmatch(r"\d+ documents have this number: choose one", hand.page.locator(".rq-headline").inner_text())
 
 
 def test_check_a_policy_and_send_the_list_of_gaps(hand, tmp_path):

@@ -201,7 +201,7 @@ def test_results_of_compare_are_marked_once_the_choices_change_and_found_again_b
     again.query_params["run_a"], again.query_params["run_b"] = (run.id for run in runs)
     again.run()
     assert not again.exception
-    assert "Kept as records" in words(again)
+    assert "Both answers are in History" in words(again)
 
 
 def test_what_was_written_in_steps_has_words(app):

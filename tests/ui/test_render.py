@@ -325,6 +325,8 @@ def test_the_headline_names_the_parts_that_are_not_found():
     assert "As of today." in panes.notes
     assert "<b>when" not in shown
     assert panes_of(replace(view, answer=ANSWER), Config(), "x") != panes
+    quoted = replace(ANSWER, generator="direct, no language model", model="")
+    assert "Quoted from the passages, no language model." in panes_of(replace(view, answer=quoted), Config(), "x").notes
 
 
 @pytest.mark.parametrize(("value", "is_read", "headline"), [

@@ -79,9 +79,9 @@ def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, 
         if passage and all(passage.text[one.start : one.end] == one.text for one in own):
             marks = [Mark(one.start, one.end, kind) for one in own]
             address = read_address(policies, name, (own[0].start, own[0].end))
-            found.append((cited_number(passage.number) or name, address, passage_text_html(passage.text, marks)))
+            found.append((cited_number(passage.number), address, passage_text_html(passage.text, marks)))
         else:
-            found.append((name, "", passage_text_html("\n".join(one.text for one in own))))
+            found.append(("", "", passage_text_html("\n".join(one.text for one in own))))
     return found
 
 

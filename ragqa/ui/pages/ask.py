@@ -325,8 +325,7 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
     if access.gate().may(Act.UPLOAD):
         st.html('<a class="rq-read" href="library" target="_self">Add your documents</a>')
     if not (checking or presenting() or can_ask()):
-        how = "To use one, run `make local`, or set OPENAI_BASE_URL or OPENAI_API_KEY and start again."
-        st.caption(f"No language model is configured: answers are quoted from the passages. {how}")
+        st.caption("No language model is configured: answers are quoted from the passages.")  # the drawer tells how
 
 
 def _ask_now() -> None:

@@ -6,6 +6,7 @@ from collections import deque
 
 import streamlit as st
 
+from ragqa.english.words import quantity
 from ragqa.infra.cleaning import cell
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
@@ -26,7 +27,8 @@ def audit_page() -> None:
     if found.broken:
         st.html(notice_html(f"The log is not as it was written: {found.broken}.", "bad"))
     else:
-        st.html(notice_html(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}", "good"))
+        count = quantity(found.entries, "entry", "entries")
+        st.html(notice_html(f"{count}, whole. Anchor: {found.entries}:{found.hash}", "good"))
     latest = reversed(deque(gate.audit.entries(), SHOWN))
     entries = [
         {name: cell(str(value)) for name, value in one.items() if name not in {"before", "hash"}} for one in latest
@@ -34,4 +36,4 @@ def audit_page() -> None:
     names = dict.fromkeys(("n", "at", "act", "email", "corpus", *(name for one in entries for name in one)))
     rows = [{name: one.get(name, "") for name in names} for one in entries]
     st.dataframe(rows, hide_index=True, height="content" if len(rows) < SHOWN // 10 else 600)
-    st.caption(f"The latest {len(rows):,}; all of them: ragqa audit show.")
+    st.caption(f"The latest {quantity(len(rows), 'entry', 'entries')}; `ragqa audit show` lists all.")

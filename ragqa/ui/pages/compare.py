@@ -230,7 +230,7 @@ def _draw(a: View, b: View) -> None:
     st.html(passages_html(found.passages))
     ids = [view.record_id for view in (a, b)]
     if all(ids) and not (a.running or b.running):
-        st.caption(f"Kept as records: [this comparison again](compare?a={ids[0]}&b={ids[1]}).")
+        st.caption(f"Both answers are in History. [A link to this comparison](compare?a={ids[0]}&b={ids[1]})")
 
 
 # Two records ------------------------------------------------------------------------------------------------------
@@ -258,11 +258,11 @@ def _records(named: list[str], paths: Paths) -> None:
 
         def label(one: str) -> str:
             summary = known.get(one)
-            when = f"{summary.created_at[:16].replace('T', ' ')} {summary.generator}: " if summary else ""
-            return f"{when}{summary.question[:70] if summary else one}"
+            when = f" · {summary.created_at[:16].replace('T', ' ')}, {summary.generator}" if summary else ""
+            return f"{summary.question[:70] if summary else one}{when}"
 
         with column:
-            chosen.append(st.selectbox(f"{side.upper()}: record", options, key=key, format_func=label))
+            chosen.append(st.selectbox(f"{side.upper()}: answer", options, key=key, format_func=label))
     views = []
     for side, name in zip(SIDES, chosen, strict=True):
         try:

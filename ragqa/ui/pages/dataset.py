@@ -136,7 +136,7 @@ def _make(runs: EvaluationRuns, paths: Paths) -> None:
         st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
         return
     words = view.error or (
-        "Stopped; what was done is stored." if view.stopped else f"Done: {MAKE.words(view.settings)}."
+        "Stopped; what was done is stored." if view.stopped else "Done. Stages, Review and Use are above."
     )
     st.html(notice_html(words, "bad" if view.error else "mixed" if view.stopped else "good"))
     if not view.complete:
@@ -157,7 +157,7 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
     """One stage's file: its rows, which can be downloaded, edited and uploaded again."""
     stages = Stages(folder)
     there = [name for name in FILES if (folder / name).is_file()]
-    name = st.radio("Stage", there, key="dataset_stage", horizontal=True, label_visibility="collapsed")
+    name = st.radio("Stage", there, key="dataset_stage", format_func=lambda file: file.split(".")[0], horizontal=True)
     if not name:
         st.html(notice_html("No stage is done yet."))
         return
@@ -169,7 +169,7 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
         rows = [{"topic": cell(topic), "key terms": cell(", ".join(terms))} for topic, terms in topics.items()]
     else:
         found = rows_in(text, name, ("id",))
-        rows = [{key: cell(str(value)) for key, value in row.items()} for row in found[:SHOWN_ROWS]]
+        rows = [{key: cell(_told(value)) for key, value in row.items()} for row in found[:SHOWN_ROWS]]
         st.caption(quantity(len(found), "row") + (f", the first {SHOWN_ROWS} shown" if len(found) > SHOWN_ROWS else ""))
     st.dataframe(rows, hide_index=True, height=420)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -191,6 +191,10 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
             write_whole(folder / name, [edited])
         st.session_state[_TAKEN] = n + 1  # an empty field for the next one
         st.rerun()
+
+
+def _told(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 # Review -------------------------------------------------------------------------------------------------------------

@@ -5,22 +5,24 @@ from __future__ import annotations
 import streamlit as st
 
 from ragqa.conversation import Turn, follow_up, thread_of
-from ragqa.english.words import cut
 from ragqa.errors import RagqaError
-from ragqa.library.document import section_question
+from ragqa.fusion import by_number
+from ragqa.library.next_questions import further_questions
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 from ragqa.types import FollowUp
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.notices import error_shown
+from ragqa.ui.state import resources
+from ragqa.ui.state.related import related_to
 
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
-SUGGESTED = 3
 PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked
 AT_ONCE = "follow_up_at_once"  # the `FollowUp` that is asked without a look at its rewriting
 
@@ -37,7 +39,7 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
 def draw_choices(view: View) -> None:
     """Above the answer: the possible meanings of a vague question, or the question as it may be meant."""
     choices = view.answer.choices if view.answer and not view.running else ()
-    if not choices:
+    if not choices or (view.selection and by_number(view.selection)):  # the documents stand above the rule itself
         return
     st.caption("Which one do you mean?" if len(choices) > 1 else "Did you mean:")
     with st.container(key="meanings"):
@@ -46,10 +48,11 @@ def draw_choices(view: View) -> None:
 
 
 def draw_next(view: View) -> None:
-    """After a refusal, a button that quotes or asks anyway; then questions about the sections of the evidence."""
+    """After a refusal, a button that quotes or asks anyway; after an answer, questions that follow from its rules."""
     writing, answer = view.config.generation, view.answer
-    asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
-    further = [one for one in dict.fromkeys(asked) if "“(" not in one and one not in {"", view.question}][:SUGGESTED]
+    corpus, paths = view.config.index, Paths.from_env()
+    index = resources.corpus_or_none(corpus, paths)
+    further = further_questions(view, lambda name: related_to(index, corpus, name, paths)) if index else ()
     with st.container(horizontal=True, vertical_alignment="center", key="next_questions"):
         if answer and answer.is_refusal and registry.takes(writing.generator, "quote_anyway"):
             if not writing.quote_anyway:
@@ -58,10 +61,9 @@ def draw_next(view: View) -> None:
         elif answer and answer.choices:
             return
         if further:
-            st.caption("Ask what one of these says:", width="content")
+            st.caption("Ask next:", width="content")
         for number, question in enumerate(further):
-            label = plain_markdown(cut(question.removeprefix("What does ").removesuffix(" say?"), 120))
-            st.button(label, key=f"section_{number}", help=question, on_click=_ask_next, args=(question,))
+            st.button(plain_markdown(question), key=f"further_{number}", on_click=_ask_next, args=(question,))
 
 
 def _box(view: View, config: Config, records: RecordStore) -> None:

@@ -21,7 +21,7 @@ from ragqa.library.gap_opinions import GapOpinions
 from ragqa.library.gap_rows import CONFIRMED, LABELS, Correction, GapRow, GapRun, Statement, chapter_of
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left, versions_of
 from ragqa.library.gap_search import WantedGaps, matching_gaps
-from ragqa.library.gap_sheets import write_gaps
+from ragqa.library.gap_sheets import cited_names, write_gaps
 from ragqa.library.gaps import GapStore, Policies, SecondReader
 from ragqa.library.jobs import BackgroundJob
 from ragqa.library.register_search import part_of, parties
@@ -232,7 +232,7 @@ def _results(both: _Both, run: GapRun) -> None:
             both.corpus,
             Correction,
             len(run.gaps),
-            partial(write_gaps, run=run),
+            partial(write_gaps, run=run, policies=both.index.passages),
             lambda sheet, name: _take(both, sheet, name, files=[name]),
             name="gaps",
             said=f"{_SAID}_row",
@@ -263,7 +263,8 @@ def _memo(both: _Both, run: GapRun, desk: CaseDesk) -> bytes:
         titles = resources.corpus_titles([both.corpus, both.policies], both.paths)
         versions = versions_of(both.corpus, both.policies, (both.rules, both.index))
         signed = desk.signed([_item(both)])
-        return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies], versions, signed), ".docx")
+        names = cited_names(both.index.passages)
+        return memo_bytes(gap_memo(run, titles[both.corpus], titles[both.policies], versions, signed, names), ".docx")
 
 
 def _address(both: _Both, **filters: str) -> str:

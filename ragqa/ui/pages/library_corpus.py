@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.english.words import quantity
 from ragqa.errors import RagqaError
@@ -18,6 +18,7 @@ from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Catalogue, Collection, Document, Staged, temporary
 from ragqa.library.transfer import delete, export
+from ragqa.library.unread import unread, unread_words
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
 from ragqa.records.words import size_words
@@ -224,6 +225,9 @@ def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
     if not catalogue.staged:
         return
     st.subheader("Found in these files", anchor=False)
+    refused = unread(collection, MAX_TOKENS)
+    if words := unread_words(refused, len(catalogue.kept) + len(catalogue.staged)):
+        st.html(notice_html(words, "mixed"))
     ready = [one for one in catalogue.staged if parse_cache.is_readable(collection, one, MAX_TOKENS)]
     with st.container(horizontal=True):
         n_new, n_removed = len(ready), _removed(catalogue)
@@ -232,32 +236,23 @@ def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
         if ready and not busy:
             st.button(words, key="library_index", type="primary", on_click=_start, args=(collection, paths))
         names = tuple(one.name for one in catalogue.staged)
-        if any(not _was_read(collection, one) for one in catalogue.staged) and not busy:
+        if not busy and any(not parse_cache.is_known(collection, one, MAX_TOKENS) for one in catalogue.staged):
             st.button("Go on reading", key="library_read", on_click=_read, args=(collection, paths))
         st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(collection, names))
     for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
-        _preview(collection, catalogue, one, busy=busy, opened=place == 0)
+        _preview(collection, catalogue, one, refused.get(one.name, ""), busy=busy, opened=place == 0)
     if len(catalogue.staged) > SHOWN_PREVIEWS:
         st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
 
 
-def _was_read(collection: Collection, one: Staged) -> bool:
-    try:
-        return parse_cache.known(collection, one, MAX_TOKENS) is not None
-    except UnreadableError:
-        return True
-
-
-def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
-    refused = ""
-    try:
-        reading = parse_cache.known(collection, one, MAX_TOKENS)
-    except UnreadableError as error:
-        reading, refused = None, str(error)
+def _preview(
+    collection: Collection, catalogue: Catalogue, one: Staged, refused: str, *, busy: bool, opened: bool
+) -> None:
+    reading = None if refused else parse_cache.known(collection, one, MAX_TOKENS)
     found = "cannot be read" if refused else quantity(len(reading.passages), "passage") if reading else "not read yet"
     version = f", a new version of {one.replaces}" if one.replaces else ""
     label = f"{one.name} · {size_words(one.size)} · {found}{version}"
-    with st.expander(plain_markdown(label), expanded=opened or bool(refused)):
+    with st.expander(plain_markdown(label), expanded=opened and not refused):
         with st.container(horizontal=True, vertical_alignment="bottom"):  # above a preview that fills the screen
             ids = ["", *(document.document_id for document in catalogue.kept)]
             if len(ids) > 1 and not refused:

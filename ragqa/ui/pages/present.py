@@ -16,7 +16,7 @@ html { font-size: 21px !important; }
 [data-testid=stHeader] { visibility: hidden; }
 [data-testid=stExpandSidebarButton] { visibility: visible; } /* the sliders are what a room wants to see move */
 .stMainBlockContainer { padding: 3.6rem 2.5rem 2rem !important; max-width: 84rem; margin: 0 auto; }
-.rq-evidence:not([hidden]) { top: 3.6rem; max-height: calc(100vh - 9rem); }
+.rq-evidence:not([hidden]) { top: 3.6rem; max-height: calc(100vh - 14.5rem); } /* above the follow-up's box */
 .st-key-presenting { position: fixed; right: 1.5rem; top: 0.4rem; z-index: 97; width: auto; }
 @media (max-width: 640px) {
   html { font-size: 17px !important; }

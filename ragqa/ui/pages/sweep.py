@@ -24,6 +24,7 @@ from ragqa.types.streams import returned
 from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
 from ragqa.ui.html.compare import COMPARE
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.compare import kept_choice
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
@@ -65,7 +66,7 @@ def sweep_page() -> None:
     found: tuple[Sweep, Config, float] | None = st.session_state.get(_DONE)
     if found is None or found[1].index != index:
         words = "Choose questions with gold passages to see recall and F2, or one question to see how many are kept."
-        earlier = f" The last sweep was of {found[1].index}: choose that corpus to see it again." if found else ""
+        earlier = f" The last sweep was of {_title(found[1])}: choose that corpus to see it again." if found else ""
         st.html(notice_html(words + earlier))
         return
     _draw(*found, config)
@@ -146,14 +147,18 @@ def _questions(source: str | Path, name: str, index: Index, paths: Paths) -> tup
     return [known.get(asked_now.text, GoldQuestion(asked_now, frozenset()))], "passage"
 
 
+def _title(config: Config) -> str:
+    return resources.corpus_titles([config.index], Paths.from_env())[config.index]
+
+
 # What came of it --------------------------------------------------------------------------------------------------
 
 
 def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
     st.caption(
         f"{quantity(len(found.points), 'point')} over {quantity(found.n_questions, 'question')} of "
-        f"{config.index} in {seconds:.1f} s. F2 of what is kept: recall counts twice, since the writer can leave a "
-        "passage out and cannot use one it never got."
+        f"{plain_markdown(_title(config))} in {seconds:.1f} s. F2 of what is kept: recall counts "
+        "twice, since the writer can leave a passage out and cannot use one it never got."
     )
     chosen = {axis.name: st.session_state.get(f"sweep_at_{axis.name}") for axis in found.axes}
     marked: list[tuple[str, dict[str, Any]]] = [

@@ -9,13 +9,14 @@ import streamlit as st
 
 from ragqa.corpus.numbered import same_number
 from ragqa.errors import RagqaError
+from ragqa.fusion import by_number
 from ragqa.index import Index
 from ragqa.library.related import merged
 from ragqa.records.record import AnswerRecord
 from ragqa.records.view import View, from_record
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
-from ragqa.types import BY_NUMBER, Passage
+from ragqa.types import Passage
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.reader import also_html, rule_html
@@ -93,8 +94,7 @@ def _also(corpus: str, passage: Passage) -> str:
 
 def _rule(view: View) -> str:
     """HTML of the rule that is asked for by its number; "" where there is none."""
-    candidates = (*view.selection.kept, *view.selection.dropped) if view.selection else ()
-    named = [one.passage for one in sorted(candidates, key=lambda one: one.rank) if one.hit.note == BY_NUMBER]
+    named = by_number(view.selection) if view.selection else ()
     corpus, paths = view.config.index, Paths.from_env()
     index = resources.corpus_or_none(corpus, paths) if named else None
     if index is None:

@@ -198,7 +198,10 @@ function panesIn(root) {
     }));
   };
 
-  const onInput = () => { follows = false; };
+  const onInput = (event) => { // from then on the box tells another question than the answer's
+    follows = false;
+    if (event.target.closest?.("[data-testid=stForm]")) section.classList.add("rq-retyped");
+  };
 
   window.addEventListener("beforeprint", onPrint);
   document.addEventListener("input", onInput);
@@ -213,7 +216,7 @@ function panesIn(root) {
       data = next;
       if (before.id !== next.id) {
         follows = isAsking();
-        chosen = shown = ""; evidence.classList.remove("rq-sheet");
+        chosen = shown = ""; evidence.classList.remove("rq-sheet"); section.classList.remove("rq-retyped");
       }
       section.hidden = !next.id;
       if (!next.id && matchMedia("(pointer: fine)").matches) askFirst(ASK_TRIES);

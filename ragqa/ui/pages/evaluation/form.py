@@ -111,7 +111,8 @@ class _Form:
                     names += presets_for(option, [name for name in several if name != index], self.paths)
                 return self._select(option, names, lambda one: one or "the default settings", "As on the page Ask.")
             case "generator":
-                return self._select(option, generators(), str, "Who writes the answers.")
+                labels = {one.name: one.label for one in registry.parts(registry.GENERATORS)}
+                return self._select(option, generators(), lambda one: labels.get(one, one), "Who writes the answers.")
             case "choice":
                 return self._select(option, option.choices, lambda one: option.said.get(one, one.replace("-", " ")))
             case "flag":
@@ -154,7 +155,7 @@ class _Form:
 
     def _index(self, option: Option) -> str | None:
         """A fitting index, or the name of one that is to be built; None where there is neither."""
-        labels = {name: name for name in fitting_indexes(self.benchmark, self.file, self.paths)}
+        labels = resources.corpus_titles(fitting_indexes(self.benchmark, self.file, self.paths), self.paths)
         if option.optional:
             labels = {"": "none"} | labels
         elif not labels and option.builds:

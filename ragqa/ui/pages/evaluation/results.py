@@ -124,6 +124,7 @@ def _table(run_id: str, view: EvaluationView, rows: list[Row], part: str) -> Non
         on_select=partial(_open_selected, run_id, key, [row.number for row in rows]),
         selection_mode="single-row",
         alt="Questions of this run with their values",
+        placeholder="–",
     )
 
 
@@ -182,8 +183,8 @@ def _step(run_id: str, order: list[int], place: int, by: int) -> None:
 
 def _one(benchmark: Benchmark, view: EvaluationView, row: Row, paths: Paths) -> None:
     """One question: answer, reference, passages and steps."""
-    indexes = [view.settings.get(option.name) for option in benchmark.options if option.kind == "index"]
-    index = next(filter(None, indexes), "")
+    options = [one for one in benchmark.options if one.name == "index"]
+    corpora = [name for one in options for name in (view.settings.get(one.name), *one.choices) if name]
     with st.container(border=True):
         st.html(EVALUATION.question_head(row, view.report.columns, benchmark))
         if row.answer is not None:
@@ -192,21 +193,21 @@ def _one(benchmark: Benchmark, view: EvaluationView, row: Row, paths: Paths) -> 
         if row.matches:
             st.markdown("### Reference")
             st.html(EVALUATION.matches(row))
-        if row.hits or index:
+        if row.hits or corpora:
             st.markdown("### Passages")
-            st.html(hits_html(row, _passages(row, index, paths)))
+            st.html(hits_html(row, row_passages(row, corpora, paths)))
         if row.steps:
             st.html(EVALUATION.steps(row))
 
 
-def _passages(row: Row, index: str, paths: Paths) -> dict[str, Passage | None]:
-    """The passages of hits and gold by id, where the index still has them."""
-    corpus = resources.corpus_or_none(index, paths) if index else None
-    if corpus is None:
-        return {}
+def row_passages(row: Row, corpora: list[str], paths: Paths) -> dict[str, Passage | None]:
+    """The passages of hits and gold by id, in the first of these corpora that still has any of them."""
     names = {*(hit.passage_id for hit in row.hits), *row.gold}
-    places = {name: corpus.position_of.get(name) for name in names}
-    return {name: None if place is None else corpus.passages[place] for name, place in places.items()}
+    for corpus in filter(None, (resources.corpus_or_none(one, paths) for one in corpora)):
+        places = {name: corpus.position_of.get(name) for name in names}
+        if any(place is not None for place in places.values()):
+            return {name: None if place is None else corpus.passages[place] for name, place in places.items()}
+    return {}
 
 
 def _downloads(view: EvaluationView, folder: Path) -> None:
