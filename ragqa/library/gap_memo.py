@@ -52,7 +52,7 @@ def _blocks(run: GapRun, names: Mapping[str, str]) -> Iterator[Block]:
                 (
                     rule_name(gap.row),
                     gap.row.text,
-                    f"{titles}: {says}" if says else "–",
+                    f"{titles}: {says}" if titles else says or "–",
                     "; ".join(filter(None, (lacking, said.comment))),
                 )
                 for gap, said, (titles, says, lacking) in rows[:MOST]

@@ -49,6 +49,7 @@ class PolicyReading:
     ``statements`` are the policy's sentences on the row, empty where the row is not found. ``words`` are the words of
     the row that are missing or that clash. ``probability`` is the verifier's, in [0, 1], from `ObligationVerdict`;
     None in runs of older versions. ``clashes`` are, in a conflict, words of the rule with those of the policy.
+    ``nearest`` is the statement nearest to a row that is not found, if it is near enough to be on the same subject.
     """
 
     document_id: str
@@ -58,6 +59,7 @@ class PolicyReading:
     words: tuple[str, ...] = ()
     probability: float | None = None
     clashes: tuple[tuple[str, str], ...] = ()
+    nearest: Statement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,11 @@ class GapRow:
         low, high = UNSURE
         told = [one.probability for one in self.readings if one.probability is not None]
         return self.label == "partly" or any(low <= one <= high for one in told)
+
+    @property
+    def nearest(self) -> Statement | None:
+        """Of a row that is not found the statement on the same subject, which a person should read; None without one."""
+        return next((one.nearest for one in self.readings if one.nearest), None) if self.label == "not found" else None
 
     @property
     def deciding(self) -> tuple[PolicyReading, ...]:
@@ -139,6 +146,11 @@ class GapRun:
             for policy, label in (*((one.title, one.label) for one in gap.readings), (ALL, self.label(gap))):
                 counts.setdefault((chapter, policy), Counter())[label] += 1
         return counts
+
+    @cached_property
+    def n_near(self) -> int:
+        """The number of rows that are not found although a statement is on the same subject."""
+        return sum(gap.nearest is not None and self.label(gap) == "not found" for gap in self.gaps)
 
     @cached_property
     def opinions(self) -> str:

@@ -23,7 +23,7 @@ class WantedGaps:
 
 
 def matching_gaps(run: GapRun, wanted: WantedGaps) -> list[GapRow]:
-    """The rows that pass the filters, in the order of `ORDER`; words are searched in rule, policies and comments."""
+    """The rows that pass the filters, in the order of `ORDER`, near ones first; words are searched in rule, policies and comments."""
     words, party = wanted.words.casefold().split(), wanted.party.casefold()
     found = [
         gap
@@ -34,7 +34,7 @@ def matching_gaps(run: GapRun, wanted: WantedGaps) -> list[GapRow]:
         and _is_labelled(run, gap, wanted)
         and (not words or _has(run, gap, words))
     ]
-    return sorted(found, key=lambda gap: ORDER.index(run.label(gap)))
+    return sorted(found, key=lambda gap: (ORDER.index(run.label(gap)), gap.nearest is None))
 
 
 def _is_labelled(run: GapRun, gap: GapRow, wanted: WantedGaps) -> bool:

@@ -51,11 +51,12 @@ def _rows(run: GapRun, names: Mapping[str, str]) -> Iterator[tuple[Value, ...]]:
 
 
 def evidence(gap: GapRow) -> tuple[str, str, str]:
-    """The deciding policies, their statements, and the words that are missing or clash."""
+    """The deciding policies, their statements (else the nearest one), and the words that are missing or clash."""
     said = [one for reading in gap.deciding for one in reading.statements]
+    near = f"nearest: {gap.nearest.text}" if gap.nearest else ""
     return (
         "; ".join(reading.title for reading in gap.deciding),
-        " … ".join(dict.fromkeys(one.text for one in said)),
+        " … ".join(dict.fromkeys(one.text for one in said)) or near,
         "; ".join(dict.fromkeys(words for reading in gap.deciding for words in _lacking(reading))),
     )
 

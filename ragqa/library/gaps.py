@@ -307,14 +307,21 @@ def _read(
     for n, (name, paragraph) in enumerate((one.document_id, each) for one in passages for each in paragraphs_of(one)):
         said[name] += paragraph
         places[name] += [n] * len(paragraph)
+    nearest: dict[str, Statement] = {}
     for name, statements in said.items():
-        if similarity and max(similarity(row.text, [one.text for one in statements]), default=0.0) < NEAR:
+        cosines = [float(one) for one in similarity(row.text, [one.text for one in statements])] if similarity else []
+        if max(cosines, default=0.0) >= NEAR:
+            nearest[name] = statements[cosines.index(max(cosines))]
+        elif similarity:
             statements.clear()
             places[name].clear()
     texts = [[one.text for one in statements] for statements in said.values()]
     rule = Passage(row.passage_id, row.document_id, row.text)
     verdicts = policy_verdicts(rule, texts, scorer, similarity, list(places.values()))
-    return tuple(_reading(name, titles[name], said[name], each) for name, each in zip(said, verdicts, strict=True))
+    readings = (_reading(name, titles[name], said[name], each) for name, each in zip(said, verdicts, strict=True))
+    return tuple(
+        replace(one, nearest=nearest.get(one.document_id)) if one.label == "not found" else one for one in readings
+    )
 
 
 def _reading(

@@ -151,6 +151,24 @@ def test_a_policy_on_another_subject_is_not_read(folder):
     assert [pair for pair in pairs if "vault" in "".join(pair) and "green" in "".join(pair)]
 
 
+def test_a_row_that_is_not_found_names_the_statement_on_its_subject_and_comes_first(folder):
+    plain, _, _ = run_of(folder)
+    assert [gap.nearest for gap in plain.gaps] == [None] * len(LABELS)  # without an encoder nothing is near
+    run, _, _ = run_of(folder, encoder=ByTopic(), restart=True)
+    flag = next(gap for gap in run.gaps if gap.label == "not found")
+    assert flag.nearest.text == "We keep a register of gifts."
+    assert {gap.nearest for gap in run.gaps if gap.label != "not found"} == {None}
+    far = replace(flag, readings=tuple(replace(one, nearest=None) for one in flag.readings))
+    mixed = replace(run, gaps=(replace(far, row=replace(far.row, number="9")), flag))
+    assert [gap.row.number for gap in matching_gaps(mixed, WantedGaps())] == [flag.row.number, "9"]
+    assert "with a statement on the same subject: 1, listed first" in standing_html(mixed)
+    passages = {one.passage_id: one for one in POLICY}
+    opened = row_html(flag, run, "rules", "policies", passages.get, "")
+    assert "The marked statement is on the same subject" in opened
+    assert "<mark" in opened
+    assert evidence(flag)[1] == f"nearest: {flag.nearest.text}"
+
+
 def test_a_heading_covers_nothing_and_states_nothing():
     assert [one.text for one in statements_of(POLICY[1])] == ["The garden is green.", "We train the staff."]
     listed = Passage("a:3", "a", "## Feed the cat\n\n- Keep the gate shut\n\n(a) Water the plants")

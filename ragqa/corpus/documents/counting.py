@@ -29,7 +29,7 @@ from ragqa.corpus.documents.labels import (
     rank_word,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])[°º]?"
@@ -37,6 +37,7 @@ _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B�
 )
 _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 _DASHED: Final = re.compile(r"(\d{1,3}|[IVXLC]{1,6})()\s[–—-]\s+(?=\S)")  # "II - the oil"
+_TITLE: Final = re.compile(r"[A-Z][^.;:]{2,100}\.\s")  # before a text, behind a number with hyphens
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
@@ -163,9 +164,9 @@ def ends_text_of(unit: Unit, heading: Block) -> bool:
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with consecutive numbers at the beginning of texts as labels: "1 Keepers …", "[2] …", "II - oil".
 
-    Numbers with hyphens, "12-41-101", count in headings if there are several that begin alike, and they rise. Codes in
-    brackets, "[H201]", count if there are several, and so do those of headings, "AC-2", if they rise; later headings
-    with the same code are below it.
+    Numbers with hyphens count before a title in a text ("12-41. Oil. A keeper …"), and in headings if there are several
+    that begin alike, and they rise. Codes count if there are several (`codes_of`); later headings with the same code
+    are below it.
     """
     blocks = list(blocks)
     labels = codes_of(blocks)  # with the place where the text begins
@@ -181,11 +182,15 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
         labels[n] = label.strip("[]"), len(label) + 1
     alike: dict[str, list[tuple[Value, int, re.Match[str]]]] = {}
     for n, block in enumerate(blocks):
-        if block.kind == "heading" and not block.label and (match := HYPHENED.match(block.text)):
+        match = HYPHENED.match(block.text) if block.kind in {"heading", "text"} and not block.label else None
+        named = match and match[0].rstrip()[-1] == "." and _TITLE.match(block.text, match.end())
+        if match and (block.kind == "heading" or (named and not VERBS.search(named[0]))):
             value = parted("", match[2]).value
             alike.setdefault(match[2].partition("-")[0], []).append((value, n, match))
     first = next((n for n, block in enumerate(blocks) if block.kind == "heading"), None)  # of a page with one section
-    several = (held for held in alike.values() if len(held) > 1 or held[0][1] == first)
+    several = (
+        held for held in alike.values() if len(held) > 1 or held[0][1] == first or blocks[held[0][1]].kind == "text"
+    )
     rising = (held for held in several if all(a[0] < b[0] for a, b in pairwise(held)))
     labels.update((n, (match[2], match.end())) for held in rising for _, n, match in held if not match[1])
     for n, block in enumerate(blocks):

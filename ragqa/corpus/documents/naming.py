@@ -137,7 +137,10 @@ def _title_ends(texts: Sequence[tuple[tuple[Step, ...], str]]) -> list[int]:
     """Where the title at the beginning of each numbered text ends, by its words alone; 0 if it has none."""
     ends = []
     for (steps, text), (later, _) in zip_longest(texts, texts[1:], fillvalue=((), "")):
-        end = (_names(text, _TITLED) or _names(text, _COLON)) if steps else 0
+        end = _names(text, _TITLED) if steps else 0
+        if steps and not end and (at := _names(text, _COLON)):
+            said = text[at:].partition(". ")[0]  # "Oil: Kinds, uses. (a) …" goes on with the title
+            end = at if VERBS.search(said) or len(said.split()) > MAX_TITLE else 0
         if steps and end == len(text):  # a statement without a verb that is known, or one of a list of names
             opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
             is_last = bool(later) and _is_next(steps[0], later[0])

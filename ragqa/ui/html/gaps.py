@@ -46,7 +46,7 @@ def standing_html(run: GapRun, address: Callable[[str], str] = "?result={}".form
     counts = Counter(map(run.label, run.gaps))
     shown = [label for label in ORDER if counts[label] or label == "covered"]
     badges = [(f"{counts[label]:,} {label}", _KINDS[label], address(label)) for label in shown]
-    return _TEMPLATES.standing(badges, *run.agreement, run.opinions, WEAKNESS, MEASURED)
+    return _TEMPLATES.standing(badges, *run.agreement, run.opinions, run.n_near, WEAKNESS, MEASURED)
 
 
 def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, version: str) -> str:
@@ -61,9 +61,11 @@ def row_html(gap: GapRow, run: GapRun, corpus: str, policies: str, find: Find, v
     text = marked_html(gap.row.text, spans, "bad" if gap.label == "conflicts" else "mixed")
     rule = read_address(corpus, gap.row.passage_id, (gap.row.start, gap.row.end))
     shown = [(one, _KINDS[one.label], _WORDS.get(one.label, ""), _said(one, policies, find)) for one in gap.deciding]
-    nearest = "" if shown else next(iter(gap.near), "")
+    said_near = None if shown else gap.nearest
+    nearest = "" if shown else said_near.passage_id if said_near else next(iter(gap.near), "")
     passage = find(nearest) if nearest else None
-    near = passage and (passage, read_address(policies, nearest), passage_text_html(passage.text))
+    marks = [Mark(said_near.start, said_near.end, "mixed")] if said_near and passage else []
+    near = passage and (passage, read_address(policies, nearest), passage_text_html(passage.text, marks), bool(marks))
     others = [(one, _KINDS[one.label]) for one in gap.readings if one not in gap.deciding]
     judged, is_stale = "" if label == gap.label else gap.label, gap.row.obligation_id in run.stale
     head = (gap.row, rule_name(gap.row), label, _KINDS[label], judged, said, gap.second, is_stale, version)

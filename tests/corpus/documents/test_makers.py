@@ -431,12 +431,12 @@ def test_codes_of_a_book_number_rules_and_contents_with_their_titles_are_left_ou
 def test_titles_before_a_colon_are_titles_if_each_is_another(tmp_path):
     names = ("Boats (new)", "Lamps (old)", "Bells (all)", "Ropes (all)")
     rules = "".join(
-        f"<p>1.2.{n} {name}: {text}</p>"
+        f"<p>1.2.{n} {name}: {text.replace(' ', ' must ', 2)}</p>"
         for n, (name, text) in enumerate(zip(names, (*BOATS, BOATS[0]), strict=True), 1)
     )
     numbers(tmp_path, rules)
     second = passages(parse_html(tmp_path / "a.html"))[2]
-    assert [*second.places()] == [("1.2.2", BOATS[1])]
+    assert [*second.places()] == [("1.2.2", BOATS[1].replace(" ", " must ", 2))]
     assert second.section == "Book › 1.2.2 Lamps (old)"
 
 
@@ -445,3 +445,10 @@ def test_a_link_beside_a_heading_is_no_part_of_it(tmp_path):
         tmp_path, f"<h3><a href='x' target='_blank'>PDF</a>RCW <a href='y'>19.3.040</a></h3><p>(1) {BOATS[0]}</p>"
     )
     assert found["RCW 19.3.040.(1)"] == BOATS[0]
+
+
+def test_a_title_without_a_space_and_a_number_with_hyphens_before_a_title_in_a_text(tmp_path):
+    found = numbers(tmp_path, f"<h2>Subdivision 1.Oil.</h2><p>{BOATS[0]}</p><h2>Subd. 2.Ropes.</h2><p>{BOATS[1]}</p>")
+    assert (found["Subdivision 1"], found["Subd. 2"]) == BOATS[:2]
+    found = numbers(tmp_path, f"<p>TITLE 18</p><p>18-40. Degrees of oil. (a) {BOATS[0]}</p><p>(b) {BOATS[1]}</p>")
+    assert found["TITLE 18.18-40.(b)"] == BOATS[1]
