@@ -99,7 +99,7 @@ class GapRow:
 
     @property
     def nearest(self) -> Statement | None:
-        """Of a row that is not found the statement on the same subject, which a person should read; None without one."""
+        """Of a row that is not found the statement on the same subject, for a person to read; None without one."""
         return next((one.nearest for one in self.readings if one.nearest), None) if self.label == "not found" else None
 
     @property

@@ -23,7 +23,10 @@ class WantedGaps:
 
 
 def matching_gaps(run: GapRun, wanted: WantedGaps) -> list[GapRow]:
-    """The rows that pass the filters, in the order of `ORDER`, near ones first; words are searched in rule, policies and comments."""
+    """The rows that pass the filters, in the order of `ORDER`; of those not found first those with a near statement.
+
+    Words are searched in rule, policies and comments.
+    """
     words, party = wanted.words.casefold().split(), wanted.party.casefold()
     found = [
         gap
