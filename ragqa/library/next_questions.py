@@ -56,20 +56,14 @@ def timed_question(row: Obligation) -> str:
     if not (row.strength.binds and who and when) or when.start < who.end or "," in who.text:
         return ""
     tokens = ParsedSentence(row.text).tokens
-    party, rest = (
-        [one for one in tokens if who.start <= one.start < who.end],
-        [one for one in tokens if one.start >= who.end],
-    )
+    party = [one for one in tokens if who.start <= one.start < who.end]
+    rest = [one for one in tokens if one.start >= who.end]
     deed = [one for one in rest[1:] if one.start < when.start]
     interrogative = _interrogative(row, when.start, when.end)
     if not (interrogative and is_modal(rest[0]) and rest[0].lower not in BE and 2 <= len(deed) <= _LONGEST):
         return ""
-    if (
-        party[0].lower in PRONOUNS
-        or party[0].tag == "prep"
-        or deed[-1].tag not in {"word", "verb"}
-        or not all(map(_is_plain, deed))
-    ):
+    is_named = party[0].lower not in PRONOUNS and party[0].tag != "prep"
+    if not is_named or deed[-1].tag not in {"word", "verb"} or not all(map(_is_plain, deed)):
         return ""
     is_measure = deed[-1].lower.endswith("st") and deed[-2].tag in {"prep", "det"}  # "at least", "at the latest"
     if is_measure or any(deed[0].start <= one.span.start < when.start for one in read(row.text).quantities):
@@ -86,13 +80,9 @@ def _interrogative(row: Obligation, start: int, end: int) -> str:
     if not (kinds or any(start <= one.span.start < end for one in found.dates)):
         return ""
     words = [one.lower for one in ParsedSentence(row.text[start:end]).tokens]
-    return (
-        "How long"
-        if words[0] == "for"
-        else "By when"
-        if {"within", "by", "than", "before"} & {*words[:1], *words}
-        else ""
-    )
+    if words[0] == "for":
+        return "How long"
+    return "By when" if {"within", "by", "than", "before"} & {*words} else ""
 
 
 def _is_plain(token: TaggedWord) -> bool:
