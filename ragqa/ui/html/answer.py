@@ -178,8 +178,9 @@ def _written(view: View) -> str:
     if view.answer is None or not view.answer.text:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
-    _, quoting, _ = view.answer.generator.partition(", no language model")
-    written = f"Quoted from the passages{quoting}" if quoting else f"Written by {view.answer.generator}{model}"
+    quoting = view.answer.generator.removeprefix("direct")
+    is_quoted = quoting != view.answer.generator
+    written = f"Quoted from the passages{quoting}" if is_quoted else f"Written by {view.answer.generator}{model}"
     origin = view.answer.note if view.asked.given else f"{written}."
     how = " Choose a sentence to see its source; ↑ ↓ move to the next." if view.answer.sentences else ""
     return f'<p class="rq-fine">{text_html(origin + how)}</p>'
