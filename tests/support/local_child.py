@@ -38,7 +38,7 @@ def main(behaviour: str) -> None:
         for done in (0, 64, 128):
             progress = {"total": 128, "processed": done, "cache": 0, "time_ms": 10 * done}
             exchange.chunk({"content": None}, prompt_progress=progress, model=told["alias"])
-            exchange.wait(0.4 if done == 64 else 0.05)  # a busy machine must have looked before the next is said
+            exchange.wait(0.4 if done < 128 else 0.05)  # a busy machine must have looked before the next is said
         exchange.text(TEXT, 0.1 if behaviour == "slow" else 0.0)
         exchange.chunk({}, "stop")
         exchange.end_stream()

@@ -218,6 +218,7 @@ function panesIn(root) {
         follows = isAsking();
         chosen = shown = ""; evidence.classList.remove("rq-sheet"); section.classList.remove("rq-retyped");
       }
+      section.classList.toggle("rq-boxed", document.querySelector(".st-key-question, .st-key-text_question") !== null);
       section.hidden = !next.id;
       if (!next.id && matchMedia("(pointer: fine)").matches) askFirst(ASK_TRIES);
       const focused = document.activeElement?.closest?.(".rq-left [data-show]")?.dataset.show;
