@@ -118,9 +118,9 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "" if holds or names else "navigation, form or embedded object"
     if tag == "a" and (element.get("href") or "")[:1] == "#" and _is_symbol(element):
         return "link to its own heading"
-    if tag == "a" and element.get("target") and element.getparent().tag in HEADS and " " not in text_of(element):
+    if tag == "a" and element.get("target") and element.getparent().tag in HEADS and text_of(element).isalpha():
         goes_on = (element.tail or "").strip() or element.getnext() is not None
-        return "link beside a heading" if goes_on and text_of(element).isalpha() else ""
+        return "link beside a heading" if goes_on else ""
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return "hidden text"
     if _HIDDEN.search(element.get("style") or ""):
