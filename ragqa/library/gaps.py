@@ -318,14 +318,18 @@ def _read(
     texts = [[one.text for one in statements] for statements in said.values()]
     rule = Passage(row.passage_id, row.document_id, row.text)
     verdicts = policy_verdicts(rule, texts, scorer, similarity, list(places.values()))
-    readings = (_reading(name, titles[name], said[name], each) for name, each in zip(said, verdicts, strict=True))
     return tuple(
-        replace(one, nearest=nearest.get(one.document_id)) if one.label == "not found" else one for one in readings
+        _reading(name, titles[name], said[name], each, nearest.get(name))
+        for name, each in zip(said, verdicts, strict=True)
     )
 
 
 def _reading(
-    document_id: str, title: str, said: Sequence[Statement], verdicts: Sequence[ObligationVerdict]
+    document_id: str,
+    title: str,
+    said: Sequence[Statement],
+    verdicts: Sequence[ObligationVerdict],
+    nearest: Statement | None,
 ) -> PolicyReading:
     label = _LABEL_OF[cover_of_all(verdicts)]
     deciding = [one for one in verdicts if label != "conflicts" or one.cover is Cover.IN_CONFLICT]
@@ -339,7 +343,8 @@ def _reading(
         if label == "conflicts" and one.answer_index is not None
         for span in one.missing
     )
-    return PolicyReading(document_id, title, label, tuple(said[n] for n in places), words, probability, tuple(clashes))
+    statements, near = tuple(said[n] for n in places), nearest if label == "not found" else None
+    return PolicyReading(document_id, title, label, statements, words, probability, tuple(clashes), near)
 
 
 def unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:
