@@ -11,8 +11,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from dataclasses import asdict, astuple, dataclass, replace
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -25,19 +25,28 @@ from ragqa.infra.garbage import collecting_paused
 from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
+from ragqa.library.firms import addressed_by, name_of_firm
 from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import NOT_APPLICABLE, Register
 from ragqa.library.register_units import without_headings
-from ragqa.scoring.policies import RULES_OF_POLICIES, clash_words, cover_of_all, policy_verdicts, similarity_of
+from ragqa.scoring.policies import (
+    NO_FIRM,
+    RULES_OF_POLICIES,
+    Firm,
+    clash_words,
+    cover_of_all,
+    policy_verdicts,
+    similarity_of,
+)
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.windows import Similarity
 from ragqa.types import Passage, Ranking
 from ragqa.types.scores import Cover, ObligationVerdict
 
-READ: Final = 6  # passages of the policies that are read for a row
+READ: Final = 12  # passages of the policies that are read for a row
 # A policy is read where the cosine of the row to one of its statements is at least this. Of 160 policies written for a
 # rule, .80 of those that cover it and .91 of those that conflict reach it; of rows on other subjects, .17.
 NEAR: Final = 0.5
@@ -49,6 +58,9 @@ _LABEL_OF: Final[Mapping[Cover, Label]] = {
     Cover.NOT_COVERED: "not found",
 }
 _BLOCK: Final = re.compile(r"(?:(?!\n[ \t]*\n).)+", re.DOTALL)
+_ITEM: Final = re.compile(
+    r"(?<=\n)[ \t]*(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)"
+)  # the mark of a list item on a line of its own
 _LIST_MARK: Final = re.compile(r"[-*•(]|\w{1,3}[.)]\s")
 
 
@@ -76,18 +88,19 @@ def statements_of(passage: Passage) -> Iterator[Statement]:
 
 
 def paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
-    """The sentences of each paragraph; the items of a list belong to the paragraph before them."""
+    """The sentences and list items of each paragraph; the items of a list belong to the paragraph before them."""
     held: list[Statement] = []
     for block in _BLOCK.finditer(passage.text):
         words = block[0].strip()
         is_item = _LIST_MARK.match(words) is not None
         if words.startswith("#") or (reads_as_heading(words) and not is_item):
             continue
-        found = []
-        for sentence in split_sentences(block[0]):
-            span = without_headings(sentence)
-            start = block.start() + span.start
-            found.append(Statement(passage.passage_id, span.text, start, start + len(span.text)))
+        found, begins = [], [0, *(mark.start() for mark in _ITEM.finditer(block[0])), len(block[0])]
+        for begin, end in pairwise(begins):
+            for sentence in split_sentences(block[0][begin:end]):
+                span = without_headings(sentence)
+                start = block.start() + begin + span.start
+                found.append(Statement(passage.passage_id, span.text, start, start + len(span.text)))
         is_titled = bool(found) and not block[0].lstrip().startswith(found[0].text)
         if held and (is_titled or not is_item):
             yield held
@@ -256,8 +269,11 @@ def gap_events(
     store.carry(register.rows)
     made_by = f"{scorer.verdicts.info.fingerprint} {RULES_VERSION} {RULES_OF_POLICIES} {READ} {NEAR}"
     similarity = similarity_of(scorer)
+    addressed = addressed_by(register.rows)
+    name = name_of_firm([one.text for one in policies.passages], (row.text for row in register.rows))
     whole = _digest(
         made_by,
+        name,
         second.model if second else "",
         *(text for one in policies.passages for text in (one.passage_id, one.text)),
     )
@@ -273,11 +289,14 @@ def gap_events(
         else:
             found = [hit.passage for hit in policies.search(row.text).hits[:READ]]
             near = sorted(found, key=lambda one: one.passage_id)
-            key = _digest(made_by, row.text, *(text for one in near for text in (one.passage_id, one.text)))
+            firm = Firm(addressed.get(row.obligation_id, ""), name)
+            key = _digest(
+                made_by, row.text, *astuple(firm), *(text for one in near for text in (one.passage_id, one.text))
+            )
             asks_anew = before and second and before.second and before.second.model != second.model
             is_read = before is None or before.key != key or bool(asks_anew)
             if is_read or before is None:
-                readings = _read(row, near, scorer, similarity)
+                readings = _read(row, near, scorer, similarity, firm)
                 label: Label = min((one.label for one in readings), key=LABELS.index, default="not found")
                 gap = GapRow(row, label, readings, key, tuple(one.passage_id for one in found))
             else:
@@ -298,7 +317,11 @@ def is_left_out(register: Register, row: Obligation) -> bool:
 
 
 def _read(
-    row: Obligation, passages: Sequence[Passage], scorer: RepassScorer, similarity: Similarity | None
+    row: Obligation,
+    passages: Sequence[Passage],
+    scorer: RepassScorer,
+    similarity: Similarity | None,
+    firm: Firm = NO_FIRM,
 ) -> tuple[PolicyReading, ...]:
     """The result of each policy among these passages; only a policy on the row's subject (`NEAR`) is read."""
     titles = {passage.document_id: passage.title or passage.document_id for passage in passages}
@@ -317,7 +340,7 @@ def _read(
             places[name].clear()
     texts = [[one.text for one in statements] for statements in said.values()]
     rule = Passage(row.passage_id, row.document_id, row.text)
-    verdicts = policy_verdicts(rule, texts, scorer, similarity, list(places.values()))
+    verdicts = policy_verdicts(rule, texts, scorer, similarity, list(places.values()), firm)
     return tuple(
         _reading(name, titles[name], said[name], each, nearest.get(name))
         for name, each in zip(said, verdicts, strict=True)

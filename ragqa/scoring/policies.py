@@ -7,6 +7,7 @@ each unit of it: each item of a list after its lead-in, or each clause of a sent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,16 +27,39 @@ from ragqa.scoring.verdicts.windows import Similarity, covers
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
-RULES_OF_POLICIES = "6"  # raise it with every change here, so that rows are read again
+RULES_OF_POLICIES = "7"  # raise it with every change here, so that rows are read again
 # Chosen on the policies of the writers held out, and checked on a held-out fold of gaps.jsonl (library/README.md).
 DENIED = 0.3  # P(contradiction), if it is at least `CLASHES`, minus P(entailment) from which the policy conflicts
 WHOLE = 0.6  # P(entailment) of the whole rule from which it is covered, if each unit is stated
 STATED = 0.4  # P(entailment) from which a unit is stated
 THIN = 50  # words of a policy's text below which the model, which learnt from about a hundred, contradicts too much:
 ON_SUBJECT = 1.05  # then a sentence must be this near the rule for a conflict (share of its words, plus cosine)
+BESIDE_RULE = 0.9  # nearness of the nearest sentence of a long policy below which it does not conflict
 BARELY = 0.25  # P(entailment) of the whole rule and of every unit below which nothing is stated
 
+FIRM = "the firm"
+NO_TEXT = NliProbabilities(0.0, 0.0, 1.0)
+
 Table = Mapping[Pair, NliProbabilities]
+
+
+@dataclass(frozen=True, slots=True)
+class Firm:
+    """What a rule calls those whom it binds, and what a policy calls its own firm; the model takes them for two."""
+
+    addressed: str = ""
+    name: str = ""
+
+    def read_as(self, part: ReadPart, text: str) -> ReadPart:
+        """The part with this text, with "the firm" for both names."""
+        if self.addressed:
+            own = rf"\b(?:(?:an?|the|each|every|any|all|such)\s+)?{re.escape(self.addressed)}(?!\w)"
+            text = re.sub(own, FIRM, text, flags=re.IGNORECASE)
+        evidence = re.sub(rf"\b{re.escape(self.name)}\b", FIRM, part.evidence) if self.name else part.evidence
+        return replace(part, text=text, evidence=evidence)
+
+
+NO_FIRM = Firm()
 
 
 def judge_of(passages: Sequence[Passage], scorer: RepassScorer, similarity: Similarity | None = None) -> Judge:
@@ -55,11 +79,13 @@ def policy_verdicts(
     scorer: RepassScorer,
     similarity: Similarity | None = None,
     paragraphs: Sequence[Sequence[int]] = (),
+    firm: Firm = NO_FIRM,
 ) -> list[tuple[ObligationVerdict, ...]]:
     """For each policy (its sentences), the verdicts on the rule's binding sentences, or on all if none binds.
 
     ``paragraphs`` gives, for each policy, the number of the paragraph of each sentence: the nearest ones are read.
-    ``scorer.verdicts`` reads them. Pass ``similarity`` to reuse encoded texts from rule to rule. Raises ScoringError.
+    ``firm`` is what rule and policies call the firm. ``scorer.verdicts`` reads them. Pass ``similarity`` to reuse
+    encoded texts from rule to rule. Raises ScoringError.
     """
     similarity = similarity or similarity_of(scorer)
     judge = judge_of([rule], scorer, similarity)
@@ -67,7 +93,7 @@ def policy_verdicts(
     said = [[(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy)] for policy in policies]
     places = paragraphs or [()] * len(said)
     readings = [
-        [_RuleReading.of(one, policy, similarity, place) for one in rules]
+        [_RuleReading.of(one, policy, similarity, place, firm) for one in rules]
         for policy, place in zip(said, places, strict=True)
     ]
     results = PairResults(scorer.verdicts)
@@ -89,11 +115,16 @@ class _RuleReading:
     whole: ReadPart | None  # None for a policy without sentences
     units: tuple[ReadPart, ...]
     is_spread: bool = False  # whether a long policy may state the items of a list in places that are read apart
-    may_clash: bool = True
+    denial: ReadPart | None = None  # the rule with the text that may conflict with it; None if none may
 
     @classmethod
     def of(
-        cls, rule: Premise, said: Said, similarity: Similarity | None, paragraphs: Sequence[int] = ()
+        cls,
+        rule: Premise,
+        said: Said,
+        similarity: Similarity | None,
+        paragraphs: Sequence[int] = (),
+        firm: Firm = NO_FIRM,
     ) -> _RuleReading:
         said = [(n, sentence) for n, sentence in said if language_of(sentence.text) == ENGLISH]
         paragraphs = [paragraphs[n] for n, _ in said] if paragraphs else ()
@@ -106,14 +137,22 @@ class _RuleReading:
             items = [(one.span, one.text) for one in clauses(rule.text)]
         whole = (Span(rule.text, 0, len(rule.text)), rule.text)
         near = read_against([whole, *items], said, similarity, paragraphs)
-        parts = [replace(part, text=_in_its_numbers(part.text, texts[part.nearest])) for part in near]
-        is_spread = is_list and sum(map(len, texts.values())) > READ_WHOLE
-        may_clash = _may_clash(rule.text, parts[0].evidence or texts[parts[0].nearest], similarity)
-        return cls(parts[0], tuple(parts[1:]), is_spread=is_spread, may_clash=may_clash)
+        parts = [firm.read_as(part, _in_its_numbers(part.text, texts[part.nearest])) for part in near]
+        evidence, is_long = texts[parts[0].nearest], sum(map(len, texts.values())) > READ_WHOLE
+        denial = None
+        if is_long:
+            denial = (
+                firm.read_as(replace(parts[0], evidence=evidence), parts[0].text)
+                if parts[0].nearness >= BESIDE_RULE
+                else None
+            )
+        elif _may_clash(rule.text, parts[0].evidence or evidence, similarity):
+            denial = parts[0]
+        return cls(parts[0], tuple(parts[1:]), is_long and is_list, denial)
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs (policy, rule or unit) that the model must read."""
-        parts = (self.whole, *self.units) if self.whole else ()
+        parts = (*filter(None, (self.whole, self.denial)), *self.units)
         return ((one.evidence, one.text) for one in parts if one.evidence)
 
     def verdict(self, index: int, table: Table) -> ObligationVerdict:
@@ -125,10 +164,11 @@ class _RuleReading:
         said = {one: _said(one, table) for one in (self.whole, *self.units)}
         whole, stated = said[self.whole], {one: said[one].entailment for one in self.units}
         clashing = tuple(one.span for one in self.units if _clashes(said[one]) and _shares(one))
-        if self.may_clash and (_clashes(whole) or (clashing and not self.whole.evidence)):
+        denied = _said(self.denial, table) if self.denial else NO_TEXT
+        if _clashes(denied) or (self.denial and clashing and not self.whole.evidence):
             clashing = clashing or (self.whole.span,)
             place = next((one for one in self.units if one.span in clashing), self.whole).nearest
-            reason, probability = f"Sentence {place + 1} contradicts {_quoted(clashing)}.", whole.contradiction
+            reason, probability = f"Sentence {place + 1} contradicts {_quoted(clashing)}.", denied.contradiction
             return ObligationVerdict(
                 index, Cover.IN_CONFLICT, reason, "contradiction", place, clashing, probability=probability
             )
@@ -147,7 +187,7 @@ class _RuleReading:
 
 
 def _said(part: ReadPart, table: Table) -> NliProbabilities:
-    return table[part.evidence, part.text] if part.evidence else NliProbabilities(0.0, 0.0, 1.0)
+    return table[part.evidence, part.text] if part.evidence else NO_TEXT
 
 
 def _in_its_numbers(text: str, policy: str) -> str:

@@ -27,6 +27,7 @@ from ragqa.lab.training.verifier import (
     gather_claims,
     gather_first,
     policy_pairs,
+    sentence_pairs,
 )
 from ragqa.models import write_manifest
 from ragqa.models.inference.weights import PACKED, is_packed, needs_base, read_weights
@@ -110,6 +111,25 @@ def test_policies_meet_the_whole_rule_its_parts_and_where_it_has_no_list_its_cla
     assert found[conflicts, review] == CONTRADICTION
     assert (conflicts, keep) not in found  # whether it is told is not known
     assert found["The log of gifts is read each year.", "review the log every month"] == CONTRADICTION
+
+
+def test_a_single_sentence_of_a_policy_states_what_it_says_and_clashes_with_nothing_else():
+    rule = "A Firm must keep a log of gifts and must review the log every month."
+    parts = (RulePart("duty", "keep a log of gifts"), RulePart("duty 2", "review the log every month"))
+    texts = (
+        PolicyText("We dance. We keep a log of gifts. We review that log every week.", "covered", (), None, (1, 2)),
+        PolicyText("We keep a log of gifts.", "partly", ("duty 2",), None, (0,)),
+        PolicyText("We sing.", "absent", (), None, (0,)),
+    )
+    gap = Gap("own:1:1", rule, "A Firm", "must", "", "", parts, texts)
+    other = Gap("own:2:1", "Pay.", "", "must", "", "", (), (PolicyText("We paint.", "absent", (), None, ()),))
+    pairs = [pair for seed in range(40) for pair in sentence_pairs([gap, other], random.Random(seed))]
+    found = {(pair.premise, pair.hypothesis): pair.label for pair in pairs}
+    assert found["We keep a log of gifts.", "keep a log of gifts"] == ENTAILMENT
+    assert found["We review that log every week.", "review the log every month"] == ENTAILMENT
+    assert found["We keep a log of gifts.", "review the log every month"] == NEUTRAL
+    assert [found[one, rule] for one in ("We dance.", "We sing.", "We paint.")] == [NEUTRAL] * 3
+    assert ("We review that log every week.", "keep a log of gifts") not in found
 
 
 @pytest.mark.data

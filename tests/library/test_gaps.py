@@ -507,6 +507,10 @@ def test_items_of_a_list_belong_to_the_paragraph_before_them():
         ["We keep two things.", "- a log;", "- a map."],
         ["We lock the vault."],
     ]
+    lines = "Staff must:\n1. know the plan;\n   a) share no password\n   b) lock the screen\n2. wave.\n* We audit."
+    assert [[one.text for one in each] for each in paragraphs_of(Passage("a:1", "a", lines))] == [
+        ["Staff must:", "1. know the plan;", "a) share no password", "b) lock the screen", "2. wave.", "* We audit."]
+    ]
 
 
 def test_a_single_policy_is_one_column_of_the_map_and_counts_lead_to_their_rows(folder):

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.scoring.policies import clash_words, cover_of_all, policy_verdicts
+from ragqa.scoring.policies import Firm, clash_words, cover_of_all, policy_verdicts
 from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.verdicts.obligations import read_against
 from ragqa.settings.config import ScoringConfig
-from ragqa.types import Passage
+from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities
 from tests.support.fakes import FakeNli, FakeObligations
 
@@ -171,3 +172,47 @@ def test_a_rule_of_punctuation_alone_is_read():
 def test_what_several_verdicts_come_to(covers, joined):
     (one,) = verdict_of({})
     assert cover_of_all([replace(one, cover=cover) for cover in covers]) is joined
+
+
+def test_the_rules_party_and_the_policys_own_name_are_one_firm_to_the_model():
+    nli, rule = FakeNli(), "Each clearing member must lock the clearing member's vault."
+    scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), None, nli)
+    firm = Firm("Clearing Member", "Northgate")
+    ((verdict,),) = policy_verdicts(
+        Passage("1", "1", rule), [["Northgate locks Northgate's vault at dusk."]], scorer, firm=firm
+    )
+    assert ("the firm locks the firm's vault at dusk.", "the firm must lock the firm's vault.") in nli.pairs
+    assert all(span.text in rule for span in verdict.missing)
+
+
+def test_a_long_policy_conflicts_only_by_its_nearest_sentence_alone():
+    rule, clash = "A firm must lock the vault at night.", "We must never lock the vault at night."
+    others = [f"Gardener {n} waters the plants of row {n} in the morning and trims the hedge." for n in range(20)]
+
+    def label(nearest, denied):
+        class Denying(FakeNli):
+            def _default(self, premise, hypothesis):
+                return NO if denied(premise) else NOTHING
+
+        scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), None, Denying())
+        texts = [*others[:10], nearest, *others[10:]]
+        (found,) = policy_verdicts(Passage("1", "1", rule), [texts], scorer, paragraphs=[range(len(texts))])
+        return cover_of_all(found)
+
+    assert label(clash, lambda premise: "never" in premise) is Cover.IN_CONFLICT
+    assert label(clash, lambda premise: premise != clash) is not Cover.IN_CONFLICT
+    far = "A night shift is never planned."
+    assert label(far, lambda premise: "never" in premise) is not Cover.IN_CONFLICT
+
+
+def test_of_a_long_policy_the_nearest_sentences_are_read_together():
+    said = [f"Gardener {n} waters the plants of row {n} in the morning and trims the hedge." for n in range(20)]
+    said[2], said[9], said[15] = "We lock the vault.", "It is locked at night.", "Two people lock the vault at night."
+    rule = "A firm must lock the vault at night."
+    (part,) = read_against(
+        [(Span(rule, 0, len(rule)), rule)],
+        [(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(said)],
+        paragraphs=[0] * len(said),
+    )
+    assert (part.evidence, part.nearest) == (f"{said[2]} {said[9]} {said[15]}", 15)
+    assert part.nearness > 1

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
 from ragqa.models import fingerprint, manifest_of, write_manifest
-from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack, read_weights
+from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack, read_weights, rounded
 
 HALF_STEP = 2.0**-10  # relative rounding error in half precision
 SMALLEST = 2.0**-24  # positive number in half precision
@@ -59,7 +59,7 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
     """Writes the difference of the classifier in ``folder`` from ``body`` as an adapter.
 
     ``body`` is a safetensors file, or the folder of a model, beside which ``out`` must be and from which it is read.
-    For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in half precision.
+    For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in int8 (`rounded`).
     Returns the largest share, in [0, 1], of a difference's norm that is lost. Raises ModelError if the two do not fit.
     """
     from safetensors.numpy import load_file, save_file
@@ -80,9 +80,9 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
             raise ModelError(msg)
         u, sizes, v = np.linalg.svd(tensor.astype(np.float32) - base.astype(np.float32), full_matrices=False)
         left_out = max(left_out, float(np.sqrt((sizes[rank:] ** 2).sum() / (sizes**2).sum())))
-        root, layer = np.sqrt(sizes[:rank]), name.removesuffix(".weight")
-        kept[f"{PREFIX}{layer}.lora_A.weight"] = np.ascontiguousarray(root[:, None] * v[:rank]).astype(np.float16)
-        kept[f"{PREFIX}{layer}.lora_B.weight"] = np.ascontiguousarray(u[:, :rank] * root).astype(np.float16)
+        layer = name.removesuffix(".weight")
+        kept |= rounded(f"{PREFIX}{layer}.lora_A.weight", sizes[:rank, None] * v[:rank])
+        kept |= rounded(f"{PREFIX}{layer}.lora_B.weight", u[:, :rank])
         layers.append(layer)
     out.mkdir(parents=True, exist_ok=True)
     save_file(kept, out / ADAPTER_WEIGHTS, metadata={"format": "pt"})

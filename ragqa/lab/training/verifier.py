@@ -23,6 +23,7 @@ from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
 from ragqa.lab.training.nli_made_pairs import made_pairs
 from ragqa.lab.training.taught import unlabelled_pairs
 from ragqa.lab.written import corpus_texts, written_gaps, written_passages
+from ragqa.scoring.verdicts.windows import covers
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
@@ -91,6 +92,7 @@ def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[La
     if sources.policies:
         chance = random.Random(sources.seed)
         train = [pair for gap in learnt_gaps for pair in policy_pairs(gap, chance)]
+        train += sentence_pairs(learnt_gaps, chance)
         return train, [pair for gap in written_gaps(is_test=True) for pair in policy_pairs(gap, chance)]
     passages = read_claims(sources.claims / "claims.jsonl")
     learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]
@@ -163,6 +165,8 @@ def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
 
 LABEL_OF_POLICY = {"covered": ENTAILMENT, "partly": NEUTRAL, "conflicts": CONTRADICTION, "absent": NEUTRAL}
 TOLD = 0.5  # chance that a part that is stated also meets the deciding sentences alone
+STATES = 0.5  # share of a part's words in a deciding sentence, from which that sentence alone states the part
+FOREIGN = 0.3  # share of the undeciding sentences that are of another rule's policies
 SHARED = 0.5  # share of a missing part's words in a clause, from which it is not known whether the clause is stated
 
 
@@ -189,6 +193,30 @@ def policy_pairs(gap: Gap, chance: random.Random) -> list[LabelledPair]:
             if known is not None:
                 found[policy.text, clause.text] = known
     return [LabelledPair(premise, hypothesis, label, "policies") for (premise, hypothesis), label in found.items()]
+
+
+def sentence_pairs(gaps: Sequence[Gap], chance: random.Random) -> list[LabelledPair]:
+    """Single sentences of policies (premise) with rules and their parts, so that a short premise is no sign of a clash.
+
+    A sentence that does not decide, of the rule's policies or of another rule's, states nothing. One that decides
+    states the parts whose words it has, and none that is missing.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for number, gap in enumerate(gaps):
+        for policy in gap.texts:
+            sentences, parts = [span.text for span in split_sentences(policy.text)], list(_labelled_parts(gap, policy))
+            deciding = () if policy.label == "absent" else policy.sentences
+            idle = [text for n, text in enumerate(sentences) if n not in deciding]
+            another = gaps[(number + chance.randrange(1, max(2, len(gaps)))) % len(gaps)]
+            other = [span.text for span in split_sentences(chance.choice(another.texts).text)]
+            premise = chance.choice(other if not idle or chance.random() < FOREIGN else idle)
+            found[premise, chance.choice([gap.rule, *(part for part, _ in parts)])] = NEUTRAL
+            told = [sentences[n] for n in deciding if n < len(sentences) and not policy.clash]
+            for hypothesis, label in parts:
+                near = covers(hypothesis, [read(text).content for text in told])
+                if near and (label == NEUTRAL or max(near) >= STATES):
+                    found[told[near.index(max(near))], hypothesis] = label
+    return [LabelledPair(premise, hypothesis, label, "sentences") for (premise, hypothesis), label in found.items()]
 
 
 def _deciding(policy: PolicyText) -> tuple[str, list[str]]:

@@ -50,15 +50,29 @@ def pack(weights: Weights, base: Weights, base_name: str, file: Path) -> tuple[s
         if name in base and tensor.ndim == 2 and np.array_equal(base[name], tensor):
             shared.append(name)
         elif tensor.ndim == 2 and len(tensor) >= LEAST_ROWS:
-            rows = tensor.astype(np.float32)
-            scale = np.maximum(np.abs(rows).max(axis=1) / LARGEST, np.finfo(np.float32).tiny)
-            kept[name] = np.rint(rows / scale[:, None]).astype(np.int8)
-            kept[name + SCALE] = scale.astype(np.float32)
+            kept |= rounded(name, tensor)
         else:
             kept[name] = tensor.astype(np.float16)
     metadata = {"base": base_name, "shared": ",".join(shared), "shared_sha256": _sha256(base, shared)}
     save_file(kept, file, metadata=metadata)
     return tuple(shared)
+
+
+def rounded(name: str, matrix: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    """The matrix in int8, and ``NAME.scale``."""
+    rows = matrix.astype(np.float32)
+    scale = np.maximum(np.abs(rows).max(axis=1) / LARGEST, np.finfo(np.float32).tiny)
+    return {name: np.rint(rows / scale[:, None]).astype(np.int8), name + SCALE: scale.astype(np.float32)}
+
+
+def restored(kept: Weights) -> dict[str, npt.NDArray[Any]]:
+    """The tensors by name, without the scales: float32 where they were `rounded`, else as they are."""
+    found = {}
+    for name, tensor in kept.items():
+        if not name.endswith(SCALE):
+            scale = kept.get(name + SCALE)
+            found[name] = tensor if scale is None else np.multiply(tensor, scale[:, None], dtype=np.float32)
+    return found
 
 
 def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
@@ -83,12 +97,7 @@ def unpack(folder: Path) -> dict[str, npt.NDArray[Any]]:
             f"{folder} shares weights with {base_folder}, and these are others: expected sha256 "
             f"{metadata['shared_sha256']}, found {found}; reinstall ragqa."
         )
-    weights = {name: base[name] for name in shared}
-    for name, tensor in kept.items():
-        if not name.endswith(SCALE):
-            scale = kept.get(name + SCALE)
-            weights[name] = tensor if scale is None else np.multiply(tensor, scale[:, None], dtype=np.float32)
-    return weights
+    return {name: base[name] for name in shared} | restored(kept)
 
 
 def _tensors(folder: Path, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
@@ -154,8 +163,8 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
 
     ``W' = W + (lora_alpha / r) * B A`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1). The folder
     holds ``adapter_config.json``, and ``adapter_model.safetensors`` with ``base_model.model.LAYER.lora_A.weight`` and
-    ``lora_B``. Modules that the former lists in ``modules_to_save``, such as a classifier, are complete in the latter
-    and are added. Raises ModelError if the folder is no LoRA adapter, or one of another model.
+    ``lora_B``, as they are or `rounded`. Modules that the former lists in ``modules_to_save``, such as a classifier,
+    are complete in the latter and are added. Raises ModelError if it is no LoRA adapter, or one of another model.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -163,7 +172,8 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
     try:
         config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
         scale = float(config["lora_alpha"]) / int(config["r"])
-        tensors = {name.removeprefix(PREFIX): tensor for name, tensor in load_file(folder / ADAPTER_WEIGHTS).items()}
+        stored = restored(load_file(folder / ADAPTER_WEIGHTS))
+        tensors = {name.removeprefix(PREFIX): tensor for name, tensor in stored.items()}
         whole = tuple(f"{module}." for module in config.get("modules_to_save") or ())
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
         raise ModelError(

@@ -22,6 +22,7 @@ Said = Sequence[tuple[int, AnswerSentence]]
 Table = Mapping[tuple[str, str], NliProbabilities]
 
 WHOLE = 1_000  # characters up to which an answer is read as a whole; a longer one as three sentences around the nearest
+NEAREST = 3  # sentences of a long text with paragraphs that are read
 BESIDE = 0.4  # nearness of a sentence from which the paragraph beside the nearest one is read with it
 BESIDE_ALONE = 0.25  # the same for a paragraph of one sentence
 NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not covered, and not read
@@ -39,6 +40,7 @@ class ReadPart:
     text: str
     evidence: str
     nearest: int  # the index of the answer sentence that is nearest
+    nearness: float = 0.0  # of that sentence: its share of the part's words plus the cosine
 
 
 def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
@@ -51,7 +53,8 @@ def read_against(
 ) -> list[ReadPart]:
     """These parts (span, text) of an obligation, each with the answer text to read for it; ``said`` is not empty.
 
-    With ``paragraphs``, the number of the paragraph of each sentence, only the nearest ones are read.
+    With ``paragraphs``, the number of the paragraph of each sentence, the nearest paragraphs are read; of a long text
+    the nearest sentences, wherever they are.
     """
     texts = [sentence.text for _, sentence in said]
     stems = [read(text).content for text in texts]
@@ -63,8 +66,11 @@ def read_against(
         near = [float(one) + float(other) for one, other in zip(cover, cosine, strict=True)]
         best = max(range(len(near)), key=lambda n: near[n])
         begin, end = _near_paragraphs(near, best, paragraphs) if paragraphs else (0, len(texts))
-        window = texts[max(begin, best - 1) : min(end, best + 2)] if is_long else texts[begin:end]
-        found.append(ReadPart(span, text, " ".join(window) if near[best] >= NEAR else "", said[best][0]))
+        if is_long and paragraphs:  # a policy tells of one duty in several places
+            window = [texts[n] for n in sorted(sorted(range(len(near)), key=lambda n: -near[n])[:NEAREST])]
+        else:
+            window = texts[max(begin, best - 1) : min(end, best + 2)] if is_long else texts[begin:end]
+        found.append(ReadPart(span, text, " ".join(window) if near[best] >= NEAR else "", said[best][0], near[best]))
     return found
 
 
