@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ragqa.library.register import Obligation
+from ragqa.scoring.policies import DETERMINER
 
 FEWEST: Final = 2  # rows that must bind the same party
 LONGEST: Final = 6  # words of a party
 SHARE: Final = 0.02  # of a name among the words of policies with a capital inside a sentence
 IN_SMALL: Final = 0.2  # of a name's occurrences that may be in small letters
-_OPENING: Final = re.compile(r"^(?:\(?\w{1,3}[.)]\s+)?(?:(?:an?|the|each|every|any|all|such|no)\s+)?", re.IGNORECASE)
+_OPENING: Final = re.compile(rf"^(?:\(?\w{{1,3}}[.)]\s+)?(?:{DETERMINER}\s+)?", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"\S*(?:[@/]|\w\.\w)\S*")  # of a page or mailbox
 _INNER: Final = re.compile(r"(?<=[\w,;] )[A-Z][A-Za-z]*[a-z](?=\W|$)")
 

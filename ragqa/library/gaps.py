@@ -58,9 +58,7 @@ _LABEL_OF: Final[Mapping[Cover, Label]] = {
     Cover.NOT_COVERED: "not found",
 }
 _BLOCK: Final = re.compile(r"(?:(?!\n[ \t]*\n).)+", re.DOTALL)
-_ITEM: Final = re.compile(
-    r"(?<=\n)[ \t]*(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)"
-)  # the mark of a list item on a line of its own
+_ITEM: Final = re.compile(r"(?<=\n)[ \t]*(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)")  # its mark begins a line
 _LIST_MARK: Final = re.compile(r"[-*•(]|\w{1,3}[.)]\s")
 
 

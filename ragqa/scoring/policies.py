@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragqa.english.clauses import clauses
+from ragqa.english.phrases import DETERMINERS
 from ragqa.english.quantities import Quantity, is_stricter, unmatched
 from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
@@ -38,6 +39,7 @@ BESIDE_RULE = 0.9  # nearness of the nearest sentence of a long policy below whi
 BARELY = 0.25  # P(entailment) of the whole rule and of every unit below which nothing is stated
 
 FIRM = "the firm"
+DETERMINER = rf"(?:{'|'.join(sorted(DETERMINERS))})"
 NO_TEXT = NliProbabilities(0.0, 0.0, 1.0)
 
 Table = Mapping[Pair, NliProbabilities]
@@ -53,7 +55,7 @@ class Firm:
     def read_as(self, part: ReadPart, text: str) -> ReadPart:
         """The part with this text, with "the firm" for both names."""
         if self.addressed:
-            own = rf"\b(?:(?:an?|the|each|every|any|all|such)\s+)?{re.escape(self.addressed)}(?!\w)"
+            own = rf"\b(?:{DETERMINER}\s+)?{re.escape(self.addressed)}(?!\w)"
             text = re.sub(own, FIRM, text, flags=re.IGNORECASE)
         evidence = re.sub(rf"\b{re.escape(self.name)}\b", FIRM, part.evidence) if self.name else part.evidence
         return replace(part, text=text, evidence=evidence)
@@ -140,13 +142,9 @@ class _RuleReading:
         parts = [firm.read_as(part, _in_its_numbers(part.text, texts[part.nearest])) for part in near]
         evidence, is_long = texts[parts[0].nearest], sum(map(len, texts.values())) > READ_WHOLE
         denial = None
-        if is_long:
-            denial = (
-                firm.read_as(replace(parts[0], evidence=evidence), parts[0].text)
-                if parts[0].nearness >= BESIDE_RULE
-                else None
-            )
-        elif _may_clash(rule.text, parts[0].evidence or evidence, similarity):
+        if is_long and parts[0].nearness >= BESIDE_RULE:
+            denial = firm.read_as(replace(parts[0], evidence=evidence), parts[0].text)
+        elif not is_long and _may_clash(rule.text, parts[0].evidence or evidence, similarity):
             denial = parts[0]
         return cls(parts[0], tuple(parts[1:]), is_long and is_list, denial)
 
