@@ -1,8 +1,8 @@
 """Joins a verifier from two parts: a base model that is fetched (`ragqa.models.catalogue`) and a bundled adapter.
 
-The adapter's folder is in PEFT's format, with the complete classifier, the config and the tokenizer. The joined model
-is a folder as transformers writes it, in half precision. Its MODEL.json names the adapter's digest, so that a folder
-joined with another version of the adapter is rejected.
+The adapter's folder is as `merge_adapter` reads it, with the complete classifier, the config and the tokenizer. The
+joined model is a folder as transformers writes it, in half precision. Its MODEL.json names the adapter's digest, so
+that a folder joined with another version of the adapter is rejected.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 In ``packed.safetensors``, matrices are int8 with a ``NAME.scale`` (float32, one per row) and all else is fp16. The
 file's metadata names a neighbouring folder whose word embeddings it shares, with their sha256. A folder with an adapter
-(PEFT's format) alone names a neighbouring folder, too, the model that it changes.
+alone names a neighbouring folder, too, the model that it changes. Its tensors have PEFT's names; factors that ragqa
+packed are int8 with scales, which PEFT cannot read.
 """
 
 from __future__ import annotations
