@@ -20,7 +20,7 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.repass.breakdown import Pair, source_premises
 from ragqa.scoring.repass.nli import PairResults
 from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
-from ragqa.scoring.strength import strength_of
+from ragqa.scoring.strength import strength_of, strengths_of
 from ragqa.scoring.verdicts.judge import Judge
 from ragqa.scoring.verdicts.obligations import CLASHES, ReadPart, Said, parts_of, read_against
 from ragqa.scoring.verdicts.obligations import WHOLE as READ_WHOLE
@@ -91,7 +91,10 @@ def policy_verdicts(
     """
     similarity = similarity or similarity_of(scorer)
     judge = judge_of([rule], scorer, similarity)
-    rules = [one for one in judge.premises if strength_of(one.text).binds] or list(judge.premises)
+    strengths = strengths_of([one.text for one in judge.premises])
+    rules = [one for one, strength in zip(judge.premises, strengths, strict=True) if strength.binds] or list(
+        judge.premises
+    )
     said = [[(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy)] for policy in policies]
     places = paragraphs or [()] * len(said)
     readings = [
