@@ -22,6 +22,8 @@ from ragqa.lab.training.model_folder import command_line, write_card
 from ragqa.lab.training.nli import train_nli
 from ragqa.lab.training.strength import StrengthTraining, measured, samples_of, strength_card, train_strength
 from ragqa.lab.training.taught import PER_STEP, taught_pairs
+from ragqa.lab.training.taught_answers import PER_STEP as LISTS_PER_STEP
+from ragqa.lab.training.taught_answers import taught_lists, unlabelled_lists
 from ragqa.lab.training.verdicts import (
     LINES,
     MOST_CONTRADICTED,
@@ -43,9 +45,11 @@ from ragqa.lab.training.verifier import (
     policies_card,
     verifier_card,
 )
-from ragqa.loading import load_nli, load_scorer
+from ragqa.loading import load_encoder, load_nli, load_scorer
 from ragqa.models.inference.precision import wait_passively
+from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.verdicts.belief import calibration_of
+from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.scoring import scoring_from_env, scoring_with
 
@@ -73,12 +77,24 @@ def answers(
     sources: AnswerSources,
     out: Out,
     base: Annotated[str, typer.Option(help="Cross-encoder of one output to start from: a folder.")],
+    teacher: Annotated[
+        str, typer.Option(help="Larger selector: learn what it and --base say in the mean, instead of labels alone.")
+    ] = "",
+    n_taught: Annotated[int, typer.Option("--taught", min=1, help="Questions, at most, that --teacher reads.")] = 5_000,
+    further: Annotated[
+        Path | None, typer.Option(help="Further questions for --teacher to read: a JSON list of {Question}.")
+    ] = None,
     stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the selector, which tells if a sentence answers a question. Killed, it resumes at its last checkpoint."""
     wait_passively()
     with stderr().status("Reading questions"):
         train, held_out = gather_questions(sources)
+        if teacher:
+            lists = unlabelled_lists(sources, further, load_encoder(IndexingConfig().encoder), n_taught)
+    if teacher:
+        steps = taught_lists(lists, CrossEncoderReranker(teacher), CrossEncoderReranker(base))
+        train = [*chain.from_iterable(tracked(steps, -(-len(lists) // LISTS_PER_STEP), "Teaching"))]
     stderr().print(f"{len(train):,} questions to train on, {len(held_out):,} held out")
     training = AnswersTraining(base=base, seed=sources.seed, stop_after=stop_after)
     last = shown_training(train_answers(training, train, held_out, out))
