@@ -89,9 +89,9 @@ def _read(found: Iterator[RuleUnit]) -> Iterator[tuple[RuleUnit, Strength]]:
 
 def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Strength]]:
     """Every sentence of these passages that obliges or recommends, with passage and strength. Raises ModelError."""
-    for passage in passages:
-        spans = split_sentences(passage.text)
-        for span, strength in zip(spans, strengths_of([span.text for span in spans]), strict=True):
+    sentences = ((passage, span) for passage in passages for span in split_sentences(passage.text))
+    while some := list(islice(sentences, READ_TOGETHER)):
+        for (passage, span), strength in zip(some, strengths_of([span.text for _, span in some]), strict=True):
             if strength.is_listed:
                 yield passage, span, strength
 
