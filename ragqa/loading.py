@@ -30,6 +30,7 @@ from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.strength import load_strength
 from ragqa.settings.config import RANKED, IndexingConfig, RerankingConfig, ScoringConfig
 from ragqa.settings.indexing import NO_ENCODER
 from ragqa.settings.paths import Paths
@@ -91,12 +92,14 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     NLI results are cached in memory. If ``paths`` is given, NLI results and the vectors of an embedding server are also
     cached on disk.
     """
-    with ThreadPoolExecutor(1, "ragqa-load") as beside:  # loads the largest model in parallel: OpenVINO frees the GIL
+    with ThreadPoolExecutor(1, "ragqa-load") as beside:  # loads two models in parallel: OpenVINO frees the GIL
         selector = beside.submit(load_selector, scoring.precision)
+        strength = beside.submit(load_strength)
         loaded = load_encoder(encoder, paths=paths)
         own = IndexingConfig().encoder
         sentences = loaded if encoder in {own, NO_ENCODER} else load_encoder(own)
         readers = load_readers(scoring, paths)
+        strength.result()
         return Models(loaded, *readers, sentences=sentences, selector=selector.result())
 
 

@@ -14,7 +14,7 @@ from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, print_table, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
 from ragqa.cli.train_ranking import Questions, asked_index, cut, ranker
-from ragqa.cli.train_reading import STOP_AFTER, Out, answers, shown_training, verdicts, verifier
+from ragqa.cli.train_reading import STOP_AFTER, Out, answers, shown_training, strength, verdicts, verifier
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.comparing import measured
 from ragqa.index import Index
@@ -27,7 +27,6 @@ from ragqa.lab.training.packing import pack_adapter, pack_model
 from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
-from ragqa.lab.training.strength import train_strength
 from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
 from ragqa.models.inference.precision import wait_passively
@@ -44,6 +43,7 @@ app = typer.Typer(help="Train the embedded models.", no_args_is_help=True)
 app.command()(ranker)
 app.command()(cut)
 app.command()(answers)
+app.command()(strength)
 app.command()(verdicts)
 app.command()(verifier)
 
@@ -178,13 +178,10 @@ def obligations(
     data: Annotated[Path, typer.Option(help="JSON list of {Text, Obligation}.")],
     out: Annotated[Path, typer.Option(help="Folder for weights and model card.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the 80/20 split.")] = 42,
-    strength: Annotated[
-        Path | None, typer.Option(help="RAGQA_DATA: train the classifier of strength, on its documents too.")
-    ] = None,
 ) -> None:
-    """Train RePASs' obligation classifier, or that of strength, and write weights and model card."""
+    """Train RePASs' obligation classifier, and write weights and model card."""
     with stderr().status("Training"):
-        card = train_strength(data, strength, out) if strength else train_obligations(data, out, seed)
+        card = train_obligations(data, out, seed)
     headings, *rows = card.figures
     print_table(card.title, headings, rows)
     stdout().print(plain(f"Weights and card are in {out}"))

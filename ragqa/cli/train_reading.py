@@ -1,4 +1,4 @@
-"""`ragqa train answers | verdicts | verifier`: the selector and the verifier; the progress bar of a training."""
+"""`ragqa train answers | strength | verdicts | verifier`: what reads sentences; the progress bar of a training."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from ragqa.cli.output import options_of, plain, print_table, progress_bar, stder
 from ragqa.errors import ConfigError
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
+from ragqa.lab.strengths import labelled_strengths
 from ragqa.lab.training.answers import AnswerSources, AnswersTraining, answers_card, gather_questions, train_answers
 from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, write_card
 from ragqa.lab.training.nli import train_nli
+from ragqa.lab.training.strength import StrengthTraining, measured, samples_of, strength_card, train_strength
 from ragqa.lab.training.taught import PER_STEP, taught_pairs
+from ragqa.lab.training.taught_answers import PER_STEP as LISTS_PER_STEP
+from ragqa.lab.training.taught_answers import taught_lists, unlabelled_lists
 from ragqa.lab.training.verdicts import (
     LINES,
     MOST_CONTRADICTED,
@@ -41,9 +45,11 @@ from ragqa.lab.training.verifier import (
     policies_card,
     verifier_card,
 )
-from ragqa.loading import load_nli, load_scorer
+from ragqa.loading import load_encoder, load_nli, load_scorer
 from ragqa.models.inference.precision import wait_passively
+from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.verdicts.belief import calibration_of
+from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.scoring import scoring_from_env, scoring_with
 
@@ -71,17 +77,64 @@ def answers(
     sources: AnswerSources,
     out: Out,
     base: Annotated[str, typer.Option(help="Cross-encoder of one output to start from: a folder.")],
+    teacher: Annotated[
+        str, typer.Option(help="Larger selector: learn what it and --base say in the mean, instead of labels alone.")
+    ] = "",
+    n_taught: Annotated[int, typer.Option("--taught", min=1, help="Questions, at most, that --teacher reads.")] = 5_000,
+    further: Annotated[
+        Path | None, typer.Option(help="Further questions for --teacher to read: a JSON list of {Question}.")
+    ] = None,
     stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the selector, which tells if a sentence answers a question. Killed, it resumes at its last checkpoint."""
     wait_passively()
     with stderr().status("Reading questions"):
         train, held_out = gather_questions(sources)
+        if teacher:
+            lists = unlabelled_lists(sources, further, load_encoder(IndexingConfig().encoder), n_taught)
+    if teacher:
+        steps = taught_lists(lists, CrossEncoderReranker(teacher), CrossEncoderReranker(base))
+        train = [*chain.from_iterable(tracked(steps, -(-len(lists) // LISTS_PER_STEP), "Teaching"))]
     stderr().print(f"{len(train):,} questions to train on, {len(held_out):,} held out")
     training = AnswersTraining(base=base, seed=sources.seed, stop_after=stop_after)
     last = shown_training(train_answers(training, train, held_out, out))
     write_card(out, answers_card(out.name, training, train, last, command_line("train answers", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; pack them: ragqa train pack {out}"))
+
+
+@built(
+    StrengthTraining,
+    base=typer.Option(help="Model to start from: an embedded name or a folder."),
+    n_layers=typer.Option("--layers", min=1, help="Number of its layers to use, from the lowest."),
+    rank=typer.Option(min=1, help="Rank of the factors that are trained beside them."),
+    epochs=typer.Option(min=1),
+    learning_rate=typer.Option("--lr", min=0.0, help="Peak learning rate."),
+    seed=typer.Option(min=0, help="Seed of the new layer, the factors and the data order."),
+    stop_after=STOP_AFTER,
+)
+def strength(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Option(help="RAGQA_DATA, whose documents hold the labelled sentences.")],
+    out: Out,
+    training: StrengthTraining,
+) -> None:
+    """Train the classifier of how strongly a sentence binds. Killed, it resumes at its last checkpoint."""
+    wait_passively()
+    with stderr().status("Reading the documents of the labelled sentences"):
+        sentences = labelled_strengths(data)
+    samples = samples_of(sentences)
+    stderr().print(f"{len(samples):,} sentences to train on, {sum(one.is_test for one in sentences):,} set apart")
+    shown_training(train_strength(training, samples, out))
+    _, calls = measured(out, sentences)
+    card = strength_card(out.name, training, sentences, calls, command_line("train strength", options_of(ctx)))
+    write_card(out, card)
+    headings, *rows = card.figures
+    print_table(card.title, headings, rows)
+    stdout().print(
+        plain(
+            f"Weights and card are in {out}; pack them: ragqa train pack {out} --body FOLDER, that of {training.base}"
+        )
+    )
 
 
 def verdicts(

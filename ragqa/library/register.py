@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal
 
 from ragqa.english.sentences import split_sentences
-from ragqa.library.register_parts import NO_PARTS, Parts, parts_of, row_strength
-from ragqa.library.register_units import recitals, units
-from ragqa.scoring.strength import strength_of
+from ragqa.library.register_parts import NO_PARTS, Parts, parts_of, row_strength, row_strengths
+from ragqa.library.register_units import RuleUnit, recitals, units
+from ragqa.scoring.strength import strengths_of
 from ragqa.types import Passage, Span
 from ragqa.types.scores import Strength
 
 ID_DIGITS: Final = 12
+READ_TOGETHER: Final = 128  # units
 ALIKE: Final = 0.5  # least similarity, see `_alike`, of two versions of a row
 
 
@@ -58,8 +60,8 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
     """
     passages = tuple(passages)
     preamble, told = recitals(passages), set()
-    for unit in units(passages):
-        passage, strength = unit.passage, row_strength(unit.text)
+    for unit, strength in _read(units(passages)):
+        passage = unit.passage
         strength = row_strength(unit.lead) if unit.lead and not strength.is_listed else strength
         key = passage.passage_id, unit.text
         if (strength.binds or (advice and strength is Strength.SHOULD)) and key not in told:
@@ -79,11 +81,18 @@ def register(passages: Iterable[Passage], *, advice: bool = True) -> Iterator[Ob
             )
 
 
+def _read(found: Iterator[RuleUnit]) -> Iterator[tuple[RuleUnit, Strength]]:
+    """The units with the strengths of their texts, which are read many at a time."""
+    while some := list(islice(found, READ_TOGETHER)):
+        yield from zip(some, row_strengths([one.text for one in some]), strict=True)
+
+
 def obliging(passages: Iterable[Passage]) -> Iterator[tuple[Passage, Span, Strength]]:
     """Every sentence of these passages that obliges or recommends, with passage and strength. Raises ModelError."""
-    for passage in passages:
-        for span in split_sentences(passage.text):
-            if (strength := strength_of(span.text)).is_listed:
+    sentences = ((passage, span) for passage in passages for span in split_sentences(passage.text))
+    while some := list(islice(sentences, READ_TOGETHER)):
+        for (passage, span), strength in zip(some, strengths_of([span.text for _, span in some]), strict=True):
+            if strength.is_listed:
                 yield passage, span, strength
 
 

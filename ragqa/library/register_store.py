@@ -24,7 +24,7 @@ from ragqa.types.scores import Strength
 
 NOT_APPLICABLE: Final = "not applicable"
 STATUSES: Final = ("open", "in progress", "done", NOT_APPLICABLE)
-RULES_OF_ROWS: Final = "2"  # raise it where other rows are found in the same text, so that they are extracted again
+RULES_OF_ROWS: Final = "3"  # raise it where other rows are found in the same text, so that they are extracted again
 _PATIENCE: Final = 3.0  # seconds to wait for another process's change
 
 

@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 EMBEDDED = (
-    *("nli-minilm-l6", "verifier-minilm-l6", "policies-minilm-l6", "answers-minilm-l12"),
-    *("obligations-tfidf", "strength"),
+    *("nli-minilm-l6", "verifier-minilm-l6", "policies-minilm-l6", "answers-minilm-l12", "strength-minilm-l6"),
+    "obligations-tfidf",
     *("ranker-regulation", "ranker-adgm", "ranker-adgm-large"),
 )
 ADAPTERS = ("encoder-adgm",)  # of encoders

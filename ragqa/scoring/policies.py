@@ -20,7 +20,7 @@ from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.repass.breakdown import Pair, source_premises
 from ragqa.scoring.repass.nli import PairResults
 from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
-from ragqa.scoring.strength import strength_of
+from ragqa.scoring.strength import strength_of, strengths_of
 from ragqa.scoring.verdicts.judge import Judge
 from ragqa.scoring.verdicts.obligations import CLASHES, ReadPart, Said, parts_of, read_against
 from ragqa.scoring.verdicts.obligations import WHOLE as READ_WHOLE
@@ -28,7 +28,7 @@ from ragqa.scoring.verdicts.windows import Similarity, covers
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
-RULES_OF_POLICIES = "7"  # raise it with every change here, so that rows are read again
+RULES_OF_POLICIES = "8"  # raise it with every change here, so that rows are read again
 # Chosen on the policies of the writers held out, and checked on a held-out fold of gaps.jsonl (library/README.md).
 DENIED = 0.3  # P(contradiction), if it is at least `CLASHES`, minus P(entailment) from which the policy conflicts
 WHOLE = 0.6  # P(entailment) of the whole rule from which it is covered, if each unit is stated
@@ -91,7 +91,9 @@ def policy_verdicts(
     """
     similarity = similarity or similarity_of(scorer)
     judge = judge_of([rule], scorer, similarity)
-    rules = [one for one in judge.premises if strength_of(one.text).binds] or list(judge.premises)
+    strengths = strengths_of([one.text for one in judge.premises])
+    binding = [one for one, strength in zip(judge.premises, strengths, strict=True) if strength.binds]
+    rules = binding or list(judge.premises)
     said = [[(n, AnswerSentence(text, 0, len(text))) for n, text in enumerate(policy)] for policy in policies]
     places = paragraphs or [()] * len(said)
     readings = [

@@ -1,145 +1,87 @@
 """How strongly a sentence binds: a duty, a prohibition, a permission that restricts, advice, a permission, or nothing.
 
-Learnt from labelled sentences (`ragqa.lab.training.strength`), without a list of duty words. The features of a sentence
-are its patterns: its words and pairs of words, and up to four steps of its outline. In the outline, a word of an open
-class is only a verb, a participle or a noun, so that "Each firm must keep" and "A bank must file" have the same
-outline. Each pattern has a weight, and the weights are summed; scikit-learn is needed only for training.
+A small transformer that was fine-tuned on labelled sentences (`ragqa.lab.training.strength`) decides, without a list of
+duty words. It is loaded at its first use, and results are remembered.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import cache
+from threading import Lock
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from ragqa.english.phrases import AUXILIARIES, DETERMINERS, PREPOSITIONS, PRONOUNS, WH, is_base
-from ragqa.english.words import STOP_WORDS
 from ragqa.errors import ModelError
 from ragqa.models import check_model, resolve_model
+from ragqa.models.inference.classifier import SequenceClassifier
+from ragqa.models.inference.precision import wait_passively
 from ragqa.types.scores import Strength
 
 KIND: Final = "strength"
-MODEL: Final = "strength"
-WEIGHTS_FILE: Final = "weights.safetensors"
+MODEL: Final = "strength-minilm-l6"
 BINDING: Final = (Strength.MUST, Strength.MUST_NOT, Strength.MAY_ONLY)
-OTHERS: Final = (Strength.SHOULD, Strength.MAY, Strength.NONE)
-COLUMNS: Final = (*BINDING, *OTHERS)  # of the weights; a column before them tells whether the sentence binds at all
-STEPS: Final = 4  # of the outline, in one pattern
-LONGEST: Final = 2_000  # words of a sentence that are read; a longer text is a table
+COLUMNS: Final = (*BINDING, Strength.SHOULD, Strength.MAY, Strength.NONE)  # of the model
+REMEMBERED: Final = 50_000  # texts
+LONGEST: Final = 4_000  # characters of a text that are read; a longer one is a table
 
-_CLOSED: Final = DETERMINERS | PREPOSITIONS | AUXILIARIES | WH | PRONOUNS | STOP_WORDS
-_TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['’&/-][^\W_]+)*|[^\w\s]")
-_LENGTHS: Final = (4, 8, 16, 32, 64)
-
-Weights = npt.NDArray[np.float32]
+_LOADING: Final = Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class StrengthWeights:
-    """A row of ``numbers`` (n_patterns, 7) for each pattern, and the intercepts (7,)."""
+class StrengthClassifier:
+    """Tells how strongly sentences bind. It locks itself: share it between threads."""
 
-    rows: dict[str, int]
-    numbers: Weights
-    intercepts: Weights
+    def __init__(self, model: str = MODEL) -> None:
+        """The model of this name, or in this folder, loaded and checked. Raises ModelError."""
+        wait_passively()
+        folder = resolve_model(model, KIND)
+        self._classifier = SequenceClassifier(folder, "fp32", "text", check_model(folder, KIND))
+        found = [self._classifier.config["id2label"][n] for n in range(self._classifier.n_labels)]
+        if found != list(COLUMNS):
+            msg = f"expected the labels {', '.join(COLUMNS)} in {folder}, found {', '.join(found)}; reinstall ragqa"
+            raise ModelError(msg)
+        self._known: dict[str, Strength] = {}  # the oldest first
+        self._lock = Lock()  # of what is known
 
-    def strength(self, text: str) -> Strength:
-        """The strength of a sentence; blank text binds nobody."""
-        known = [self.rows[pattern] for pattern in patterns(text) if pattern in self.rows]
-        scores = self.numbers[known].sum(axis=0) + self.intercepts
-        among = BINDING if scores[0] > 0 else OTHERS
-        return max(among, key=lambda one: float(scores[1 + COLUMNS.index(one)])) if text.strip() else Strength.NONE
-
-
-def patterns(text: str) -> set[str]:
-    """The patterns of a sentence, which do not depend on its white space."""
-    tokens = _TOKEN.findall(text)[:LONGEST]
-    words = ["^", *(token.lower() for token in tokens), "$"]
-    outline = _outline(tokens)
-    found = {f"w {word}" for word in words} | {f"w {first} {second}" for first, second in pairwise(words)}
-    for steps in range(1, STEPS + 1):
-        found |= {"o " + " ".join(outline[n : n + steps]) for n in range(len(outline) - steps + 1)}
-    return found | set(_looks(text.split()))
-
-
-def _outline(tokens: Sequence[str]) -> list[str]:
-    """The tokens, with words of open classes replaced by their form; several nouns in a row count as one."""
-    outline = ["^"]
-    for token in tokens:
-        lower = token.lower().replace("’", "'")
-        if not token[0].isalnum() or lower in _CLOSED:
-            step = lower
-        elif token[0].isdigit():
-            step = "0"
-        elif token[0].isupper() and len(outline) > 1:
-            step = "N"
-        else:
-            step = "V" if is_base(lower) else "ED" if lower.endswith("ed") else "ING" if lower.endswith("ing") else "N"
-        if step != "N" or outline[-1] != "N":
-            outline.append(step)
-    return [*outline, "$"]
+    def strengths(self, texts: Sequence[str]) -> list[Strength]:
+        """The strength of each text, which does not depend on its white space; blank text binds nobody."""
+        read = [" ".join(text[:LONGEST].split()) for text in texts]
+        known = {text: how for text in {*read} if (how := self._known.get(text))} | {"": Strength.NONE}
+        new = [text for text in dict.fromkeys(read) if text not in known]
+        if not new:
+            return [known[text] for text in read]
+        found = dict(zip(new, map(_strength, self._classifier.logits([(text, "") for text in new])), strict=True))
+        with self._lock:
+            self._known |= found
+            while len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return [(known | found)[text] for text in read]
 
 
-def _looks(words: Sequence[str]) -> Iterator[str]:
-    """Features of layout and length: whether it looks like a heading, a list item or a table."""
-    if not words:
-        return
-    letters = [word for word in words if word[0].isalpha()]
-    yield f"length {sum(len(words) > bound for bound in _LENGTHS)}"
-    yield f"capitals {round(4 * sum(word[0].isupper() for word in letters) / max(1, len(letters)))}"
-    if words[0][0].islower():
-        yield "begins small"
+def _strength(logits: np.ndarray[tuple[int], np.dtype[np.float32]]) -> Strength:
+    """First whether the text binds, then the most probable strength of those that do, or do not."""
+    n = len(BINDING)
+    binds = np.logaddexp.reduce(logits[:n]) > np.logaddexp.reduce(logits[n:])
+    return COLUMNS[int(logits[:n].argmax()) if binds else n + int(logits[n:].argmax())]
 
 
-@lru_cache(maxsize=4)
-def load_strength(model: str = MODEL) -> StrengthWeights:
-    """The model of this name, or in this folder, checked. Raises ModelError."""
-    folder = resolve_model(model, KIND)
-    check_model(folder, KIND)
-    return read_weights(folder / WEIGHTS_FILE)
+@cache
+def _load(model: str) -> StrengthClassifier:
+    return StrengthClassifier(model)
 
 
-@lru_cache(maxsize=20_000)
+def load_strength(model: str = MODEL) -> StrengthClassifier:
+    """The model of this name, or in this folder, loaded once. Raises ModelError."""
+    with _LOADING:
+        return _load(model)
+
+
+def strengths_of(texts: Sequence[str]) -> list[Strength]:
+    """The strengths of sentences, or of list items after their lead-in; faster together. Raises ModelError."""
+    return load_strength().strengths(texts) if texts else []
+
+
 def strength_of(text: str) -> Strength:
     """The strength of a sentence or of a list item after its lead-in. Raises ModelError."""
-    return load_strength().strength(text)
-
-
-def write_weights(weights: StrengthWeights, file: Path) -> None:
-    """Writes them as safetensors: the patterns as one UTF-8 text, one per line, and their numbers as float16."""
-    from safetensors.numpy import save
-
-    tensors: dict[str, npt.NDArray[Any]] = {
-        "patterns": np.frombuffer("\n".join(weights.rows).encode(), dtype=np.uint8),
-        "numbers": weights.numbers.astype(np.float16),
-        "intercepts": weights.intercepts,
-    }
-    file.write_bytes(save(tensors))
-
-
-def read_weights(file: Path) -> StrengthWeights:
-    """The weights of this file. Raises ModelError if `write_weights` did not write it."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        tensors = load_file(file)
-        rows = {pattern: n for n, pattern in enumerate(tensors["patterns"].tobytes().decode().split("\n"))}
-        numbers, intercepts = tensors["numbers"].astype(np.float32), tensors["intercepts"].astype(np.float32)
-        if numbers.shape != (len(rows), 1 + len(COLUMNS)) or intercepts.shape != (1 + len(COLUMNS),):
-            raise ValueError(f"{len(rows)} patterns with numbers of shape {numbers.shape}")
-        if not math.isfinite(float(np.abs(numbers).sum() + np.abs(intercepts).sum())):
-            raise ValueError("numbers that are not finite")
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise ModelError(
-            f"{file} cannot be read as weights of strength ({type(error).__name__}: {error}); reinstall ragqa, or run "
-            "`ragqa train obligations --strength`."
-        ) from error
-    return StrengthWeights(rows, numbers, intercepts)
+    return load_strength().strengths([text])[0]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import save_file
 
 from ragqa.errors import ModelError
@@ -24,9 +25,11 @@ from ragqa.lab.training.answers import (
 from ragqa.lab.training.answers import _loss as loss_of
 from ragqa.lab.training.loop import WEIGHTS, load_classifier
 from ragqa.lab.training.reranker import LABELS
+from ragqa.lab.training.taught_answers import LEARNT, taught_lists, unlabelled_lists
 from ragqa.lab.written import JudgedQuestion
 from ragqa.models.inference.pair_encoding import PairEncoder
 from ragqa.models.inference.torch_engine import load_tokenizer
+from tests.support.fakes import FakeEncoder
 from tests.support.tiny_models import tensors_of, write_trainable
 
 VOCABULARY = "a firm keeps records it them for six years fees are due in may how long kept who reads the".split()
@@ -155,3 +158,46 @@ def test_a_part_of_an_answer_is_half_an_answer_to_learn(tmp_path):
         for answers in (0.0, 0.5, 1.0)
     )
     assert part == pytest.approx((none + whole) / 2)
+
+
+class Said:
+    """A selector that gives every text one score."""
+
+    def __init__(self, score):
+        self.score = lambda question, texts: [score] * len(texts)
+
+
+def test_lists_hold_the_nearest_sentences_and_sometimes_not_those_that_answer(claims, tmp_path):
+    rows = [{**row(n), "sentences": [f"{text[:-1]} in town {n}." for text in SENTENCES]} for n in range(20)]
+    claims.write_text("\n".join(map(json.dumps, rows)))
+    further = tmp_path / "further.json"
+    further.write_text(json.dumps([{"Question": "When are fees due?"}]))
+    sources = AnswerSources(claims=claims, fold=2)
+    lists = unlabelled_lists(sources, further, FakeEncoder(), 100)
+    held_out = [f"town {n}." for n in range(20) if fold_of(f"hotpot:{n}") == 2]
+    assert not any(text.endswith(town) for one in lists for text in one.sentences for town in held_out)
+    assert {len(one.sentences) for one in lists} == {LEARNT}
+    answered = [one for one in lists if one.question == QUESTIONS[0]["text"]]
+    n_right = sum(1.0 in one.answers for one in answered)
+    assert 0 < n_right < len(answered) == len(lists) // 2  # some lists lack the passage that answers
+    (without_labels,) = [one for one in lists if one.question == "When are fees due?"]
+    assert all(map(math.isnan, without_labels.answers))
+
+
+def test_what_two_selectors_say_in_the_mean_is_mixed_with_labels():
+    one = LabelledQuestion("When?", ("In May.", "In June.", "In July."), (1.0, 0.0, math.nan))
+    ((taught,),) = taught_lists([one], Said(4.0), Said(0.0))
+    told = 1 / (1 + math.exp(-1.0))  # half the mean logit of 2
+    assert taught.answers == pytest.approx((0.7 * told + 0.3, 0.7 * told, told))
+    assert taught.taught[2] == pytest.approx(1.0)
+    assert questions_sha256([taught]) != questions_sha256([replace(taught, taught=())])
+
+
+def test_the_loss_of_taught_sentences_is_least_where_the_model_agrees(monkeypatch):
+    told = (2.0, -1.0)
+    one = LabelledQuestion("When?", ("In May.", "In June."), tuple(1 / (1 + math.exp(-x)) for x in told), told)
+    losses = []
+    for logits in ((4.0, -2.0), (2.0, -2.0), (4.0, 0.0)):  # half of them are log odds
+        monkeypatch.setattr(training_of_answers, "logits_of", lambda *_, said=logits, **__: torch.tensor(said))
+        losses.append(float(loss_of(None, None, False, [one])))
+    assert losses[0] == min(losses)

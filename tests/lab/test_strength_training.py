@@ -1,16 +1,21 @@
 """Training the classifier of strength: the labels are found again, the figures are right, the weights repeat."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from ragqa.errors import CorpusError
 from ragqa.lab import strengths
-from ragqa.lab.labelled import LabelledSentence, own_sentences, rulebook_sentences
+from ragqa.lab.labelled import own_sentences, rulebook_sentences
 from ragqa.lab.strengths import FILE, StrengthSentence, digest, labelled_strengths
-from ragqa.lab.training.strength import Binding, fit
-from ragqa.scoring.strength import load_strength
+from ragqa.lab.training.packing import pack_adapter
+from ragqa.lab.training.strength import Binding, Sample, StrengthTraining, samples_of, train_strength
+from ragqa.models import resolve_model
+from ragqa.scoring.strength import COLUMNS, StrengthClassifier, load_strength
 from ragqa.types.scores import Strength
 
 MUST, NONE, MAY = Strength.MUST, Strength.NONE, Strength.MAY
@@ -62,21 +67,49 @@ def test_figures():
     assert Binding.of([NONE], [NONE]).f1 == 0.0
 
 
-def test_training_tells_what_binds_and_gives_the_same_weights_twice():
-    things = ("ships", "banks", "schools", "farms", "trains", "clubs")
-    train = [StrengthSentence(f"All {thing} must report.", MUST, thing) for thing in things]
-    train += [StrengthSentence(f"Some {thing} may report.", MAY, thing) for thing in things]
-    train += [StrengthSentence(f"Those {thing} report.", NONE, thing) for thing in things]
-    further = [LabelledSentence(f"The {thing} must pay.", obligation=True, weight=0.1) for thing in things]
-    one, other = fit(train, further), fit(train, further)
-    assert one.rows == other.rows
-    assert np.array_equal(one.numbers, other.numbers)
-    texts = ("All mills must report.", "Some mills may report.", "Those mills report.")
-    assert [one.strength(text) for text in texts] == [MUST, MAY, NONE]
+def test_samples_are_the_training_part_and_our_own_sentences_by_whether_they_bind():
+    sentences = [
+        StrengthSentence("All ships must report.", MUST, "one"),
+        StrengthSentence("Ships may report.", MAY, "two", is_test=True),
+    ]
+    first, *own = samples_of(sentences)
+    assert first == Sample("All ships must report.", (COLUMNS.index(MUST),))
+    assert len(own) == len(own_sentences("added"))
+    assert {one.columns for one in own} == {(0, 1, 2), (3, 4, 5)}
 
 
-def test_the_embedded_weights_on_our_own_sentences():
+def test_training_learns_resumes_and_gives_the_same_weights(tmp_path):
+    things = ("ships", "banks", "schools", "farms", "trains", "clubs", "mines", "shops")
+    samples = [Sample(f"All {thing} must report.", (0,)) for thing in things]
+    samples += [Sample(f"Those {thing} report.", (3, 4, 5)) for thing in things]
+    training = StrengthTraining(epochs=25, batch_size=8, n_layers=2, rank=2, learning_rate=1e-2, warmup_steps=1)
+    losses = [one.loss for one in train_strength(training, samples, tmp_path / "whole")]
+    assert losses[-1] < 0.3
+    for stop in (20, None):
+        last = list(train_strength(replace(training, stop_after=stop), samples, tmp_path / "parts"))[-1]
+    assert last.step == last.steps == 50
+    whole, parts = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    assert max(np.abs(whole[name].astype(float) - parts[name]).max() for name in whole) < 1e-2
+    model = StrengthClassifier(str(tmp_path / "whole"))
+    assert [one.binds for one in model.strengths(["All mills must report.", "Those mills report."])] == [True, False]
+
+
+def test_the_packed_model_is_an_adapter_that_reads_with_the_tokenizer_of_its_body(tmp_path):
+    samples = [Sample("All ships must report.", (0,)), Sample("Ships report.", (5,))] * 4
+    training = StrengthTraining(epochs=1, batch_size=4, n_layers=2, rank=2)
+    list(train_strength(training, samples, tmp_path / "trained"))
+    body = shutil.copytree(resolve_model("nli-minilm-l6"), tmp_path / "nli-minilm-l6")
+    pack_adapter(tmp_path / "trained", body, 2, tmp_path / "packed")
+    assert not (tmp_path / "packed" / "tokenizer.json").exists()
+    assert sum(file.stat().st_size for file in (tmp_path / "packed").iterdir()) < 100_000
+    trained, packed = (StrengthClassifier(str(tmp_path / name)) for name in ("trained", "packed"))
+    texts = ["All ships must report.", "No ship may sail."]
+    logits = [one._classifier.logits([(text, "") for text in texts]) for one in (trained, packed)]
+    assert np.abs(logits[0] - logits[1]).max() < 0.02
+
+
+def test_the_embedded_model_on_our_own_sentences():
     """The probe of RePASs' classifier and the fifty of the rulebook: never trained on."""
-    for sentences, least in ((own_sentences("probe"), 0.9), (rulebook_sentences(), 0.9)):
+    for sentences in (own_sentences("probe"), rulebook_sentences()):
         labels = [MUST if one.obligation else NONE for one in sentences]
-        assert Binding.of(labels, [load_strength().strength(one.text) for one in sentences]).f1 >= least
+        assert Binding.of(labels, load_strength().strengths([one.text for one in sentences])).f1 >= 0.95

@@ -1,19 +1,15 @@
-"""How strongly a sentence binds: what is weighed, the embedded weights on plain cases, files that are none."""
+"""How strongly a sentence binds: the embedded model on plain cases, what it remembers, folders of other models."""
 
-import numpy as np
+import json
+import shutil
+
 import pytest
 
 from ragqa.errors import ModelError
-from ragqa.scoring.strength import COLUMNS, StrengthWeights, load_strength, patterns, read_weights, write_weights
+from ragqa.models import resolve_model
+from ragqa.scoring import strength as module
+from ragqa.scoring.strength import MODEL, StrengthClassifier, load_strength, strength_of, strengths_of
 from ragqa.types.scores import Strength
-
-
-def test_sentences_of_one_build_have_one_outline():
-    one, other = patterns("Each firm must keep books."), patterns("Every  licensed bank must file returns.")
-    outline = "o N must V N"
-    assert outline in one
-    assert outline in other
-    assert "w must keep" in one - other
 
 
 @pytest.mark.parametrize(
@@ -30,11 +26,14 @@ def test_sentences_of_one_build_have_one_outline():
         ("For the purposes of this rule an offer shall be deemed to be a promise.", "none"),
         ("These Rules take effect on 1 January 2026.", "none"),
         ("OUTSOURCING OF FUNCTIONS", "none"),
+        ("Change each password before its first use.", "must"),
+        ("Keys may be lent out only with the consent of the warden.", "may only"),
+        ("Consent expires after two years.", "none"),
         (" ", "none"),
     ],
 )
-def test_the_embedded_weights_know_duties_from_what_binds_nobody(text, strength):
-    assert load_strength().strength(text) == strength
+def test_the_embedded_model_knows_duties_from_what_binds_nobody(text, strength):
+    assert strength_of(text) == strength
 
 
 def test_what_binds_and_what_is_listed():
@@ -42,20 +41,28 @@ def test_what_binds_and_what_is_listed():
     assert [one for one in Strength if one.is_listed and not one.binds] == ["should"]
 
 
-def test_weights_are_written_and_read(tmp_path):
-    numbers = np.zeros((2, 1 + len(COLUMNS)), np.float32)
-    numbers[0, 0] = 2.0
-    intercepts = np.array([-1.0, *(0.0 for _ in COLUMNS)], np.float32)
-    write_weights(StrengthWeights({"w shall": 0, "o N": 1}, numbers, intercepts), tmp_path / "some")
-    found = read_weights(tmp_path / "some")
-    assert found.rows == {"w shall": 0, "o N": 1}
-    assert [found.strength(text).binds for text in ("It shall.", "It can.")] == [True, False]
+def test_texts_are_read_once_whatever_their_white_space(monkeypatch):
+    model = load_strength()
+    texts = ("A ship must carry lamps at sea.", "A  ship must\ncarry lamps at sea.", "")
+    assert strengths_of(texts) == [Strength.MUST, Strength.MUST, Strength.NONE]
+    monkeypatch.setattr(model, "_classifier", None)  # a further reading would fail
+    assert strengths_of(texts[::-1]) == [Strength.NONE, Strength.MUST, Strength.MUST]
+    assert strengths_of([]) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"no weights"])
-def test_a_file_that_holds_no_weights_is_refused(tmp_path, content):
-    (tmp_path / "some").write_bytes(content)
-    with pytest.raises(ModelError, match="cannot be read as weights of strength"):
-        read_weights(tmp_path / "some")
-    with pytest.raises(ModelError, match="cannot be read"):
-        read_weights(tmp_path / "missing")
+def test_the_oldest_texts_are_forgotten(monkeypatch):
+    monkeypatch.setattr(module, "REMEMBERED", 2)
+    model = StrengthClassifier()
+    model.strengths(["A", "B", "C"])
+    assert list(model._known) == ["B", "C"]
+
+
+def test_a_model_of_other_labels_or_another_kind_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="kind"):
+        StrengthClassifier("nli-minilm-l6")
+    folder = shutil.copytree(resolve_model("nli-minilm-l6"), tmp_path / "other")
+    manifest = json.loads((folder / "MODEL.json").read_text()) | {"kind": "strength"}
+    (folder / "MODEL.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelError, match="expected the labels must, must not, .* found contradiction, entailment"):
+        StrengthClassifier(str(folder))
+    assert load_strength() is load_strength(MODEL)

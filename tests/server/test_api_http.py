@@ -332,10 +332,11 @@ def test_a_failure_is_told_before_a_stream_and_in_it(tmp_path, monkeypatch):
 
 SEARCH = {"question": "act", "corpus": "rulebook"}
 SCORE = {"passages": ["A firm must act."], "answer": "A firm must act."}
+DUTIES = {"corpus": "rulebook", "passage_ids": ["1:1.1"]}
 
 
-@pytest.mark.parametrize(("path", "body"), [("search", SEARCH), ("score", SCORE)])
-def test_searching_and_scoring_wait_in_the_queue_and_count_as_questions(client, backend, tmp_path, path, body):
+@pytest.mark.parametrize(("path", "body"), [("search", SEARCH), ("score", SCORE), ("obligations", DUTIES)])
+def test_what_models_read_waits_in_the_queue_and_counts_as_a_question(client, backend, tmp_path, path, body):
     gate = Gate(Person("ann", Role.ANALYST), Policy(questions_per_hour=2), AuditLog(tmp_path / "audit"), RateLimit())
     backend.gate = lambda: gate
     assert client.post(f"/v1/{path}", json=body).status_code == 200
@@ -377,6 +378,7 @@ ASK = {"question": "Who must act?", "corpus": "rulebook"}
         ("chat/completions", CHAT | {"stream": True}),
         ("search", SEARCH),
         ("score", SCORE),
+        ("obligations", DUTIES),
     ],
 )
 def test_a_client_that_goes_while_it_waits_leaves_the_queue(backend, path, body):

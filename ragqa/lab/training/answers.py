@@ -82,7 +82,8 @@ class LabelledQuestion:
 
     question: str
     sentences: tuple[str, ...]
-    answers: tuple[float, ...]  # 1, 0, or .5 for a part of the answer
+    answers: tuple[float, ...]  # 1, 0, or .5 for a part of the answer; of taught sentences the probability
+    taught: tuple[float, ...] = ()  # a teacher's log odds that each answers; empty if a person or a rule labelled them
 
     @property
     def n_chars(self) -> int:
@@ -118,7 +119,7 @@ def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], li
             learnt += asked
     for written in written_passages(sources.written, sources.fold) if sources.written else ():
         learnt += _of_claims(written.claimed, written.heading)
-    squad = list(_of_squad(sources, chance)) if sources.squad else []
+    squad = list(of_squad(sources, chance)) if sources.squad else []
     _find_foreign([*learnt, *squad])
     judged = judged_questions(sources.written, sources.fold) if sources.written else ()
     train = []
@@ -141,7 +142,7 @@ def _of_claims(passage: ClaimedPassage, heading: str) -> Iterator[_Candidates]:
         yield _Candidates(question.text, passage.sentences, answers, heading)
 
 
-def _of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Candidates]:
+def of_squad(sources: AnswerSources, chance: random.Random) -> Iterator[_Candidates]:
     """SQuAD's questions, each with the likeliest answering sentence by words, and no other that contains the answer."""
     left_out = {str(row["question"]) for row in _rows(sources.without)} if sources.without else set()
     rows = [row for row in _rows(sources.squad) if row["question"] not in left_out]
@@ -211,7 +212,7 @@ def questions_sha256(questions: Sequence[LabelledQuestion]) -> str:
     """The sha256 of texts and labels, in order."""
     digest = hashlib.sha256()
     for one in questions:
-        digest.update(json.dumps([one.question, one.sentences, one.answers]).encode())
+        digest.update(json.dumps([one.question, one.sentences, one.answers, *one.taught]).encode())
     return digest.hexdigest()
 
 
@@ -280,7 +281,10 @@ def _share_words(model: PreTrainedModel, words: Path) -> None:
 
 
 def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Sequence[LabelledQuestion]) -> torch.Tensor:
-    """The loss per sentence, plus half the loss of each question's choice among its sentences and "none" (logit 0)."""
+    """The loss per sentence, plus half the loss of each question's choice among its sentences and "none" (logit 0).
+
+    Of taught sentences the choice is that of the teacher's log odds, as a distribution.
+    """
     import torch
     from torch.nn import functional
 
@@ -291,6 +295,11 @@ def _loss(model: PreTrainedModel, encoder: PairEncoder, bf16: bool, batch: Seque
     for one in batch:
         end = start + len(one.answers)
         among = torch.cat([logits.new_zeros(1), logits[start:end]])
+        if one.taught:
+            told = torch.softmax(among.new_tensor([0.0, *one.taught]), 0)
+            lists.append(-(told * torch.log_softmax(among, 0)).sum())
+            start = end
+            continue
         most = answers[start:end].max()  # half if there is only a part of the answer
         wanted = most * torch.logsumexp(logits[start:end][answers[start:end] == most], 0)
         lists.append(torch.logsumexp(among, 0) - wanted)

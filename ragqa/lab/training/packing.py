@@ -19,7 +19,8 @@ HALF_STEP = 2.0**-10  # relative rounding error in half precision
 SMALLEST = 2.0**-24  # positive number in half precision
 HEAD = "classifier."
 MATRIX = 2  # dimensions
-COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
+TOKENIZER = "tokenizer.json"
+COPIED = ("config.json", TOKENIZER, "tokenizer_config.json", "README.md")
 
 
 def pack_model(folder: Path, base: Path, out: Path, earlier: Path | None = None, share: float = 0.5) -> tuple[str, ...]:
@@ -97,6 +98,8 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
     }
     (out / ADAPTER_CONFIG).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     _copy(folder, out)
+    if is_model and (out / TOKENIZER).read_bytes() == (body / TOKENIZER).read_bytes():
+        (out / TOKENIZER).unlink()  # the body's is read
     base_sha256 = fingerprint(body) if is_model else ""
     write_manifest(out, manifest_of(folder)["kind"] if is_model else "adapter", ADAPTER_WEIGHTS, base=base_sha256)
     return left_out

@@ -1,33 +1,72 @@
-"""Trains the classifier of strength on hand-labelled sentences; settings were chosen by folds of documents.
+"""Trains the classifier of strength on labelled sentences, and measures it on documents set apart.
 
-Two logistic regressions with L1, which drops most features, are fitted on the same patterns
-(`ragqa.scoring.strength.patterns`). The first decides whether a sentence binds; sentences labelled only with yes or no
-add to it with low weight. The second, one against the rest, decides the strength among binding or among other
-sentences.
+The first layers of the NLI model, which read the form of a sentence, are fine-tuned by low-rank factors
+(`ragqa.lab.training.lora_layers`) under a new output layer. Sentences of which only is known whether they bind count by
+the sum of the probabilities of the strengths that do, or do not.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ragqa.lab.labelled import LabelledSentence, own_sentences, read_labelled_sentences
-from ragqa.lab.strengths import StrengthSentence, labelled_strengths
-from ragqa.lab.training.model_folder import ModelCard, write_card
-from ragqa.models import write_manifest
+from ragqa.lab.labelled import own_sentences
+from ragqa.lab.strengths import StrengthSentence
+from ragqa.lab.training.loop import (
+    Progress,
+    Training,
+    TrainingRun,
+    batches_of_epoch,
+    export_classifier,
+    load_classifier,
+    stamp_of,
+)
+from ragqa.lab.training.model_folder import ModelCard, settings_of
+from ragqa.models import fingerprint, resolve_model
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier
-from ragqa.scoring.strength import COLUMNS, KIND, WEIGHTS_FILE, StrengthWeights, patterns, read_weights, write_weights
+from ragqa.scoring.strength import BINDING, COLUMNS, KIND, StrengthClassifier
 from ragqa.types.scores import Strength
 
-FOLDS = 5
-INVERSE_STRENGTH = 1.0  # of the regularisation; .5, 1, 2 and 4 tried by folds of documents
-OWN_WEIGHT, OTHER_WEIGHT = 0.5, 0.1  # of our own sentences, and of a model-labelled data set
-LEAST = 2  # sentences that must have a pattern
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+ALL = tuple(range(len(COLUMNS)))
+BINDS, BINDS_NOT = ALL[: len(BINDING)], ALL[len(BINDING) :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrengthTraining(Training):
+    """The settings of the classifier of strength; learnt by low-rank factors."""
+
+    base: str = "nli-minilm-l6"
+    epochs: int = 4
+    batch_size: int = 32
+    learning_rate: float = 6e-4
+    warmup_steps: int = 40
+    n_layers: int = 6  # of the base, from the lowest
+    rank: int = 16  # of the factors
+    dropout: float = 0.05
+    max_tokens: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A text and the columns of the strengths that it may have."""
+
+    text: str
+    columns: tuple[int, ...]
+
+    @property
+    def n_chars(self) -> int:
+        return len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +92,81 @@ class Binding:
         )
 
 
-def train_strength(data: Path, folder: Path, out: Path) -> ModelCard:
-    """Trains, writes weights, MODEL.json and README.md to ``out``, and measures the written weights on the test part.
+def samples_of(sentences: Sequence[StrengthSentence]) -> list[Sample]:
+    """What to train on: the sentences outside the test part, and our own of which only is known whether they bind."""
+    known = [Sample(one.text, (COLUMNS.index(one.strength),)) for one in sentences if not one.is_test]
+    return known + [Sample(one.text, BINDS if one.obligation else BINDS_NOT) for one in own_sentences("added")]
 
-    ``data`` is a JSON list of {Text, Obligation}, ``folder`` RAGQA_DATA. Raises CorpusError.
+
+def train_strength(training: StrengthTraining, samples: Sequence[Sample], out: Path) -> Iterator[Progress]:
+    """Trains, and writes weights, config, tokenizer and MODEL.json to ``out``; killed, it resumes.
+
+    Raises ModelError.
     """
-    sentences, further = labelled_strengths(folder), weak_sentences(data)
-    train = [one for one in sentences if not one.is_test]
+    from transformers import AutoTokenizer
+
+    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # imports torch
+
+    base = resolve_model(training.base)
+    model = load_classifier(base, COLUMNS, dropout=training.dropout, seed=training.seed)
+    body: Any = model.base_model
+    body.encoder.layer = body.encoder.layer[: training.n_layers]
+    model.config.num_hidden_layers = training.n_layers
+    add_lora(body, training.n_layers, training.rank, training.seed)
+    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    digest = hashlib.sha256(json.dumps([(one.text, one.columns) for one in samples]).encode()).hexdigest()
+    steps = training.epochs * -(-len(samples) // training.batch_size)
+    run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), fingerprint(base), digest))
+
+    def batches() -> Iterator[list[Sample]]:
+        for epoch in range(training.epochs):
+            yield from batches_of_epoch(samples, training.batch_size, training.seed * 1000 + epoch)
+
+    def export() -> None:
+        merge_lora(model)
+        export_classifier(model, base, out, KIND)
+
+    loss = partial(_loss, model, tokenizer, training.max_tokens)
+    yield from run.train(islice(batches(), run.done, None), loss, export)
+
+
+def _loss(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, batch: Sequence[Sample]
+) -> torch.Tensor:
+    """The mean of minus the logarithm of the summed probability of the columns of each sample."""
+    import torch
+
+    model.train()
+    texts = [one.text for one in batch]
+    encoded = tokenizer(
+        texts, truncation=True, max_length=max_tokens, padding=True, pad_to_multiple_of=8, return_tensors="pt"
+    )
+    logits = model(**encoded.to(model.device)).logits.float()
+    allowed = torch.tensor([[n in one.columns for n in ALL] for one in batch], device=model.device)
+    right = logits.masked_fill(~allowed, -torch.inf).logsumexp(1)
+    loss: torch.Tensor = (logits.logsumexp(1) - right).mean()
+    return loss
+
+
+def measured(model: Path, sentences: Sequence[StrengthSentence]) -> tuple[list[Strength], list[Strength]]:
+    """(labels, calls) of the test part by the model in this folder. Raises ModelError."""
     test = [one for one in sentences if one.is_test]
-    weights = fit(train, further)
-    out.mkdir(parents=True, exist_ok=True)
-    write_weights(weights, out / WEIGHTS_FILE)
-    write_manifest(out, KIND, WEIGHTS_FILE)
-    labels, calls = _judged(read_weights(out / WEIGHTS_FILE), test)
+    return [one.strength for one in test], StrengthClassifier(str(model)).strengths([one.text for one in test])
+
+
+def strength_card(
+    name: str,
+    training: StrengthTraining,
+    sentences: Sequence[StrengthSentence],
+    calls: Sequence[Strength],
+    command: str,
+) -> ModelCard:
+    """The card; ``calls`` are the model's on the test part of the sentences."""
+    test = [one for one in sentences if one.is_test]
+    labels, makers = [one.strength for one in test], [_maker(one) for one in test]
     old = TfidfObligationClassifier().classify([one.text for one in test])
-    makers = [_maker(one) for one in test]
     rows = [
-        ("cross-validated by document, training part", len(train), cross_validated(train, further)),
-        ("test part, other documents", len(test), Binding.of(labels, calls)),
+        ("test part", len(test), Binding.of(labels, calls)),
         (
             "test part, RePASs' obligations-tfidf",  # an obligation is a "must"
             len(test),
@@ -80,61 +176,32 @@ def train_strength(data: Path, folder: Path, out: Path) -> ModelCard:
     for maker in sorted(set(makers)):
         own = Binding.of(_of(maker, labels, makers), _of(maker, calls, makers))
         rows.append((f"test part, {maker}", makers.count(maker), own))
-    card = _card(rows, Counter(zip(labels, calls, strict=True)))
-    write_card(out, card)
-    return card
-
-
-def weak_sentences(data: Path) -> list[LabelledSentence]:
-    """Sentences with only a yes or no label, with their weights. Raises CorpusError."""
-    own = [LabelledSentence(one.text, one.obligation, weight=OWN_WEIGHT) for one in own_sentences("added")]
-    others = read_labelled_sentences(data)
-    return own + [LabelledSentence(one.text, one.obligation, weight=OTHER_WEIGHT) for one in others]
-
-
-def fit(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence] = ()) -> StrengthWeights:
-    """The weights, without patterns that are 0 in all columns."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    vectorizer = CountVectorizer(analyzer=patterns, binary=True, min_df=LEAST)
-    matrix = vectorizer.fit_transform([one.text for one in train] + [one.text for one in further])
-    names = vectorizer.get_feature_names_out()
-    binds = [one.strength.binds for one in train] + [one.obligation for one in further]
-    columns = [_fitted(matrix, binds, [1.0] * len(train) + [one.weight for one in further])]
-    for strength in COLUMNS:
-        columns.append(_fitted(matrix[: len(train)], [one.strength is strength for one in train], [1.0] * len(train)))
-    numbers = np.stack([weights for weights, _ in columns], axis=1)
-    kept = np.flatnonzero(np.abs(numbers).max(axis=1) > 0)
-    rows = {str(names[n]): place for place, n in enumerate(kept)}
-    return StrengthWeights(
-        rows, numbers[kept].astype(np.float32), np.array([one for _, one in columns], dtype=np.float32)
+    pairs = Counter(zip(labels, calls, strict=True)).most_common()
+    wrong = [(pair, n) for pair, n in pairs if pair[0] is not pair[1]][:6]
+    return ModelCard(
+        title=f"{name}: does this sentence bind somebody, and how?",
+        use="One of must, must not, may only, should, may, none for a sentence or a list item after its lead-in, by a "
+        "transformer over one text. It says which obligations are listed, missed and registered; RePASs keeps "
+        "obligations-tfidf.",
+        figures=[
+            ("what", "sentences", "F1 of what binds", "precision", "recall", "right strength"),
+            *(
+                (name, f"{n:,}", f"{one.f1:.3f}", f"{one.precision:.3f}", f"{one.recall:.3f}", f"{one.strengths:.3f}")
+                for name, n, one in rows
+            ),
+        ],
+        figures_note="Must, must not and may only bind. The test documents were set apart before anything was trained; "
+        "`own` sentences are of the writer of a part of the training. Most frequent mistakes there (label, called): "
+        + "; ".join(f"{label} called {call}: {n}" for (label, call), n in wrong)
+        + ".",
+        data=f"{len(sentences) - len(test):,} sentences and items labelled by reading "
+        "(`ragqa/lab/data/strengths.jsonl`): drawn at random, drawn where an earlier fit was unsure, or written for "
+        "this project; and our own added sentences, of which only is known whether they bind. "
+        f"Settings: {settings_of(training)}.",
+        command=command,
+        seed=training.seed,
+        limits="One person labelled a quarter of them, a language model the others. English only.",
     )
-
-
-def cross_validated(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence]) -> Binding:
-    """The measures of each fifth of the documents by weights fitted on the others."""
-    from sklearn.model_selection import GroupKFold
-
-    labels, calls = [], []
-    for others, part in GroupKFold(FOLDS).split(train, groups=[one.document for one in train]):
-        some = _judged(fit([train[n] for n in others], further), [train[n] for n in part])
-        labels += some[0]
-        calls += some[1]
-    return Binding.of(labels, calls)
-
-
-def _judged(weights: StrengthWeights, some: Sequence[StrengthSentence]) -> tuple[list[Strength], list[Strength]]:
-    return [one.strength for one in some], [weights.strength(one.text) for one in some]
-
-
-def _fitted(matrix: Any, labels: Sequence[bool], weights: Sequence[float]) -> tuple[Any, float]:  # noqa: ANN401
-    from sklearn.linear_model import LogisticRegression
-
-    if len(set(labels)) < 2:
-        return np.zeros(matrix.shape[1]), 10.0 if labels[0] else -10.0
-    model = LogisticRegression(C=INVERSE_STRENGTH, l1_ratio=1.0, solver="liblinear", max_iter=300, random_state=0)
-    model.fit(matrix, labels, sample_weight=weights)
-    return model.coef_[0], float(model.intercept_[0])
 
 
 def _of(maker: str, strengths: Sequence[Strength], makers: Sequence[str]) -> list[Strength]:
@@ -144,35 +211,3 @@ def _of(maker: str, strengths: Sequence[Strength], makers: Sequence[str]) -> lis
 def _maker(one: StrengthSentence) -> str:
     parts = one.document.split("/")
     return parts[1] if parts[0] == "documents" else parts[0]
-
-
-def _card(rows: Sequence[tuple[str, int, Binding]], calls: Counter[tuple[Strength, Strength]]) -> ModelCard:
-    """The card with these rows, the first of which counts the training part, and the (label, call) of the test part."""
-    wrong = [(pair, n) for pair, n in calls.most_common() if pair[0] is not pair[1]][:6]
-    return ModelCard(
-        title="strength: does this sentence bind somebody, and how?",
-        use="One of must, must not, may only, should, may, none for a sentence or a list item after its lead-in. "
-        "Sparse logistic regression on words, pairs of words and outlines; numpy alone at use. It says which "
-        "obligations are listed, missed and registered; RePASs keeps obligations-tfidf.",
-        figures=[
-            ("what", "sentences", "F1 of what binds", "precision", "recall", "right strength"),
-            *(
-                (name, f"{n:,}", f"{one.f1:.3f}", f"{one.precision:.3f}", f"{one.recall:.3f}", f"{one.strengths:.3f}")
-                for name, n, one in rows
-            ),
-        ],
-        figures_note="Must, must not and may only bind. The test documents were set apart before anything was trained "
-        "and measured once. Most frequent mistakes there (label, called): "
-        + "; ".join(f"{label} called {call}: {n}" for (label, call), n in wrong)
-        + ".",
-        data=f"{rows[0][1]:,} sentences and items labelled by reading (`ragqa/lab/data/strengths.jsonl`), drawn at "
-        "random and, for about half, where an earlier fit was unsure; for whether they bind also our own added "
-        f"sentences (weight {OWN_WEIGHT}) and ObligationClassificationDataset.json (weight {OTHER_WEIGHT}).",
-        command="ragqa train obligations --strength RAGQA_DATA --data ObligationClassificationDataset.json "
-        "--out ragqa/models/strength",
-        seed=0,
-        limits="One person labelled half of them, a language model the others. A duty in words that no labelled "
-        "sentence has (an order without a duty word, "
-        '"will" for "must") is missed more often than one with "must" or "shall"; "shall" of what merely applies or '
-        "is deemed is sometimes taken for a duty. English only.",
-    )

@@ -124,7 +124,7 @@ def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
     if is_packed(folder):
         return unpack(folder)
     if (folder / ADAPTER_CONFIG).is_file():
-        return merge_adapter(read_weights(_base_of(folder)), folder)
+        return merge_adapter(read_weights(base_of(folder)), folder)
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -137,7 +137,7 @@ def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
     return weights
 
 
-def _base_of(folder: Path) -> Path:
+def base_of(folder: Path) -> Path:
     """The neighbouring folder of the model that this adapter changes. Raises ModelError if it is another model."""
     try:
         config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))

@@ -28,6 +28,7 @@ from ragqa.scoring.repass.breakdown import (
 )
 from ragqa.scoring.repass.nli import PAIRS_PER_CALL, PairResults, translated
 from ragqa.scoring.repass.similarity import by_similarity
+from ragqa.scoring.strength import strengths_of
 from ragqa.scoring.verdicts.judge import Judge, judged
 from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import Answer, AnswerSentence, Passage
@@ -207,6 +208,7 @@ class _Watched:
         done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
         shown = self._shown
         if unit.of_obligation:
+            strengths_of([one.text for one in shown.obligations])  # together, and remembered for each verdict
             known = self._results.coverage.known
             obligation = obligation_score(shown, unit.index, known, self._config, only_known=not final)
             if final:

@@ -1,6 +1,6 @@
 """Judges an answer against its sources: by quotation, or by what the verifier reads in the nearest windows.
 
-Pure: it turns probabilities into verdicts, calls no model and leaves RePASs unchanged. A sentence quoted word for word
+It turns probabilities into verdicts, calls no NLI model and leaves RePASs unchanged. A sentence quoted word for word
 is supported and *quoted*. A sentence that repeats a source except for a number or date is contradicted by it. For all
 others the verifier's probabilities on a few windows decide, by calibrated weights (`ragqa.scoring.verdicts.belief`).
 """

@@ -213,10 +213,15 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
         return await done(request, found)
 
     @api.post("/obligations")
-    def obligations(body: ObligationsRequest) -> dict[str, Any]:
+    async def obligations(body: ObligationsRequest, request: Request) -> dict[str, Any]:
         """The sentences of these passages that oblige or recommend, each with its strength."""
-        some = [service.passage(backend, body.corpus, one) for one in body.passage_ids]
-        return {"corpus": body.corpus, "obligations": service.obligations(backend, body.corpus, some)}
+
+        def found(still_wanted: StillWanted) -> dict[str, Any]:
+            some = [service.passage(backend, body.corpus, one) for one in body.passage_ids]
+            told = service.obligations(backend, body.corpus, some, still_wanted)
+            return {"corpus": body.corpus, "obligations": told}
+
+        return await done(request, found)
 
     @api.get("/passages/{passage_id:path}")
     def passage(passage_id: str, corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:

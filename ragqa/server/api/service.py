@@ -195,23 +195,21 @@ def score(
             return asdict(returned(stream, lambda _: still_wanted()))
 
 
-def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+def obligations(
+    backend: Backend, corpus: str, passages: Sequence[Passage], still_wanted: StillWanted = _always
+) -> list[dict[str, Any]]:
     """Every sentence of these passages that obliges or recommends, with strength and place.
 
-    Raises QuestionError, AccessError, ModelError.
+    Raises QuestionError, AccessError, BusyError, ModelError and the errors of ``still_wanted``.
     """
-    with backend.gate().doing(Act.READ, corpus):
-        _bounded([one.text for one in passages])
-    return [
-        {
-            "text": span.text,
-            "start": span.start,
-            "end": span.end,
-            "strength": str(strength),
-            "passage": passage_row(passage, corpus),
-        }
-        for passage, span, strength in obliging(passages)
-    ]
+    _bounded([one.text for one in passages])
+    found = []
+    with _turn(backend, Act.READ, corpus, still_wanted=still_wanted):
+        for passage, span, strength in obliging(passages):
+            still_wanted()
+            place = {"text": span.text, "start": span.start, "end": span.end, "strength": str(strength)}
+            found.append(place | {"passage": passage_row(passage, corpus)})
+    return found
 
 
 def rule(backend: Backend, corpus: str, reference: str) -> list[dict[str, Any]]:

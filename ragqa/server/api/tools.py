@@ -139,7 +139,8 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
     def find_obligations(passage_ids: list[str], corpus: str) -> dict[str, Any]:
         """The sentences of these passages (by id) that oblige somebody, or recommend (strength "should")."""
         some = [service.passage(backend, corpus, one) for one in passage_ids]
-        return {"version": version(corpus), "obligations": service.obligations(backend, corpus, some)}
+        told = service.obligations(backend, corpus, some, from_thread.check_cancelled)
+        return {"version": version(corpus), "obligations": told}
 
     return [list_corpora, search, ask, check_text, read_rule, find_obligations]
 
