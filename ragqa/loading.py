@@ -103,11 +103,11 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
         return Models(loaded, *readers, sentences=sentences, selector=selector.result())
 
 
-def load_selector(precision: Precision = "auto") -> Selector:
+def load_selector(precision: Precision = "auto", model: str = SELECTOR) -> Selector:
     """The model that scores which sentences answer a question. Raises ModelError."""
     wait_passively()
     with untimed():
-        return CrossEncoderReranker(SELECTOR, precision)
+        return CrossEncoderReranker(model, precision)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:

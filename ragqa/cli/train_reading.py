@@ -45,9 +45,8 @@ from ragqa.lab.training.verifier import (
     policies_card,
     verifier_card,
 )
-from ragqa.loading import load_encoder, load_nli, load_scorer
+from ragqa.loading import load_encoder, load_nli, load_scorer, load_selector
 from ragqa.models.inference.precision import wait_passively
-from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.verdicts.belief import calibration_of
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
@@ -93,7 +92,7 @@ def answers(
         if teacher:
             lists = unlabelled_lists(sources, further, load_encoder(IndexingConfig().encoder), n_taught)
     if teacher:
-        steps = taught_lists(lists, CrossEncoderReranker(teacher), CrossEncoderReranker(base))
+        steps = taught_lists(lists, load_selector(model=teacher), load_selector(model=base))
         train = [*chain.from_iterable(tracked(steps, -(-len(lists) // LISTS_PER_STEP), "Teaching"))]
     stderr().print(f"{len(train):,} questions to train on, {len(held_out):,} held out")
     training = AnswersTraining(base=base, seed=sources.seed, stop_after=stop_after)
@@ -220,7 +219,9 @@ def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None
     answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
     n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs, at most, that --teacher labels."),
     n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
-    policies=typer.Option("--policies", help="Train on rules and policies alone: the model that reads policies."),
+    policies=typer.Option(
+        "--policies", help="Train on rules and policies alone: the model that reads policies."
+    ),
     seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
 @built(

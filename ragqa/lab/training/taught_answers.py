@@ -41,7 +41,7 @@ PER_STEP: Final = 16  # lists between two reports
 
 
 @dataclass(slots=True)
-class _Asked:
+class _TaughtQuestion:
     text: str
     passage: str  # id in the pool; "" if it is unknown which passage answers
     labels: dict[str, float] = field(default_factory=dict)  # of the sentences of its passage
@@ -81,7 +81,9 @@ def unlabelled_lists(sources: AnswerSources, further: Path | None, encoder: Enco
     chance = random.Random(sources.seed)
     sentences: dict[str, tuple[str, str]] = {}
     asked = list(_questions(sources, sentences, chance))
-    asked += [_Asked(str(row["Question"]), "") for row in (rows_of(further) if further else ()) if "Question" in row]
+    asked += [
+        _TaughtQuestion(str(row["Question"]), "") for row in (rows_of(further) if further else ()) if "Question" in row
+    ]
     chance.shuffle(asked)
     pool = _Pool(sentences, encoder)
     return [_drawn(one, pool, chance) for one in asked[:n]]
@@ -89,16 +91,16 @@ def unlabelled_lists(sources: AnswerSources, further: Path | None, encoder: Enco
 
 def _questions(
     sources: AnswerSources, sentences: dict[str, tuple[str, str]], chance: random.Random
-) -> Iterator[_Asked]:
+) -> Iterator[_TaughtQuestion]:
     """The questions of the sources; their sentences are added to ``sentences``."""
 
-    def of_passage(passage: ClaimedPassage, heading: str) -> Iterator[_Asked]:
+    def of_passage(passage: ClaimedPassage, heading: str) -> Iterator[_TaughtQuestion]:
         for text in passage.sentences:
             sentences.setdefault(text, (heading, passage.id))
         for one in passage.questions:
             right = one.sentences if one.answerable else ()
             labels = {text: float(n in right) for n, text in enumerate(passage.sentences)}
-            yield _Asked(one.text, passage.id, labels)
+            yield _TaughtQuestion(one.text, passage.id, labels)
 
     headings: dict[str, str] = {}
     for document in load_obliqa(sources.documents) if sources.documents else ():
@@ -115,10 +117,10 @@ def _questions(
         place = f"squad:{one.heading}"
         for text in one.sentences:
             sentences.setdefault(text, (one.heading, place))
-        yield _Asked(one.question, place, dict(zip(one.sentences, one.answers, strict=True)))
+        yield _TaughtQuestion(one.question, place, dict(zip(one.sentences, one.answers, strict=True)))
 
 
-def _drawn(asked: _Asked, pool: _Pool, chance: random.Random) -> LabelledQuestion:
+def _drawn(asked: _TaughtQuestion, pool: _Pool, chance: random.Random) -> LabelledQuestion:
     """The question with some of its nearest sentences, in their order."""
     is_without = bool(asked.passage) and chance.random() < WITHOUT
     places: list[int] = []
