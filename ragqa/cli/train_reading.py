@@ -219,9 +219,7 @@ def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None
     answers=typer.Option(help="Written answers for the teacher to read: a JSON list of {Answer, Passages}."),
     n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs, at most, that --teacher labels."),
     n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
-    policies=typer.Option(
-        "--policies", help="Train on rules and policies alone: the model that reads policies."
-    ),
+    policies=typer.Option("--policies", help="Train on rules and policies alone: the model that reads policies."),
     seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
 @built(

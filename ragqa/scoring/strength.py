@@ -23,6 +23,7 @@ KIND: Final = "strength"
 MODEL: Final = "strength-minilm-l6"
 BINDING: Final = (Strength.MUST, Strength.MUST_NOT, Strength.MAY_ONLY)
 COLUMNS: Final = (*BINDING, Strength.SHOULD, Strength.MAY, Strength.NONE)  # of the model
+LINE: Final = -0.6  # log odds from which a text binds: a duty missed costs more than one listed too many (see the card)
 REMEMBERED: Final = 50_000  # texts
 LONGEST: Final = 4_000  # characters of a text that are read; a longer one is a table
 
@@ -62,7 +63,7 @@ class StrengthClassifier:
 def _strength(logits: np.ndarray[tuple[int], np.dtype[np.float32]]) -> Strength:
     """First whether the text binds, then the most probable strength of those that do, or do not."""
     n = len(BINDING)
-    binds = np.logaddexp.reduce(logits[:n]) > np.logaddexp.reduce(logits[n:])
+    binds = np.logaddexp.reduce(logits[:n]) - np.logaddexp.reduce(logits[n:]) >= LINE
     return COLUMNS[int(logits[:n].argmax()) if binds else n + int(logits[n:].argmax())]
 
 

@@ -413,12 +413,12 @@ def test_the_command(tmp_path, monkeypatch, ended):
     run("index", "build", "policies", "--source", str(source), "--format", "text")
     part = ("gaps", "rulebook", "policies", "--document", "8", "--chapter", "3.4")
     said = json.loads(run(*part, "--json"))
-    assert len(said["rows"]) == 3
+    assert len(said["rows"]) == 4  # "may pass on … only if" restricts; "must object" and two more are duties
     assert {reading["document_id"] for row in said["rows"] for reading in row["readings"]} <= {
         one.stem for one in source.iterdir()
     }
     file = tmp_path / "gaps.xlsx"
-    assert "3 rows are in" in run(*part, "--xlsx", str(file))
+    assert "4 rows are in" in run(*part, "--xlsx", str(file))
     book = load_workbook(file)
     book["Gaps"].cell(2, 1 + HEADS.index("said")).value = "confirmed"
     book.save(file)
