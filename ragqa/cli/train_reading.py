@@ -220,6 +220,7 @@ def _read_claims(claims: Path, models: Sequence[str], folds: Sequence[int | None
     n_taught=typer.Option("--taught", min=0, help="Number of unlabelled pairs, at most, that --teacher labels."),
     n_first=typer.Option("--first", min=0, help="Number of short general pairs, used before all others."),
     policies=typer.Option("--policies", help="Train on rules and policies alone: the model that reads policies."),
+    n_policies=typer.Option(min=1, help="With --policies: written pairs beside all of --pairs, at most; else all."),
     seed=typer.Option(min=0, help="Seed of data order and of random draws."),
 )
 @built(
@@ -241,7 +242,8 @@ def verifier(
     out: Out,
     training: VerifierTraining,
     pairs: Annotated[
-        list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
+        list[Path] | None,
+        typer.Option(help="General pairs, or of policies: JSON lines of {premise, hypothesis, label, set}."),
     ] = None,
     teacher: Annotated[
         str, typer.Option(help="Larger verifier, not trained on this fold, that labels the --taught pairs.")

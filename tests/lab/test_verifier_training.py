@@ -12,7 +12,8 @@ from transformers import BertForSequenceClassification
 
 from ragqa.errors import ModelError
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
-from ragqa.lab.training.loop import WEIGHTS
+from ragqa.lab.labelled import LABELS
+from ragqa.lab.training.loop import WEIGHTS, export_classifier, load_classifier
 from ragqa.lab.training.nli import pairs_sha256
 from ragqa.lab.training.packing import pack_adapter, pack_model
 from ragqa.lab.training.taught import taught_pairs, unlabelled_pairs
@@ -30,6 +31,7 @@ from ragqa.lab.training.verifier import (
     sentence_pairs,
 )
 from ragqa.models import write_manifest
+from ragqa.models.inference.torch_engine import load_tokenizer
 from ragqa.models.inference.weights import PACKED, is_packed, needs_base, read_weights
 from ragqa.types.scores import NliProbabilities
 from tests.conftest import DATA as SHARED
@@ -130,6 +132,31 @@ def test_a_single_sentence_of_a_policy_states_what_it_says_and_clashes_with_noth
     assert found["We keep a log of gifts.", "review the log every month"] == NEUTRAL
     assert [found[one, rule] for one in ("We dance.", "We sing.", "We paint.")] == [NEUTRAL] * 3
     assert ("We review that log every week.", "keep a log of gifts") not in found
+
+
+def test_pairs_of_real_policies_are_all_added_to_a_sample_of_the_written_ones(tmp_path):
+    gap = {
+        "id": "own:1:1",
+        "rule": "A Firm must keep a log.",
+        "who": "A Firm",
+        "strength": "must",
+        "condition": "",
+        "deadline": "",
+        "parts": [{"key": "duty", "text": "keep a log"}],
+        "texts": [
+            {"text": f"We keep log {n}.", "label": "covered", "missing": [], "clash": None, "sentences": [0]}
+            for n in range(9)
+        ],
+    }
+    (tmp_path / "gaps.jsonl").write_text(json.dumps(gap), encoding="utf-8")
+    rows = [{"premise": f"We keep record {n}.", "hypothesis": "Keep records.", "label": "neutral"} for n in range(3)]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    sources = VerifierSources(claims=tmp_path, pairs=(file,), policies=True, n_policies=4)
+    train, _ = gather_claims(sources)
+    real = [pair for pair in train if "record" in pair.premise]
+    assert (len(real), len(train)) == (3, 7)
+    assert len(gather_claims(replace(sources, n_policies=None))[0]) > 7
 
 
 @pytest.mark.data
@@ -253,6 +280,12 @@ def test_an_adapter_of_a_packed_model_is_read_with_it_and_with_no_other(trained,
         pack_adapter(folder, packed, 2, tmp_path / "elsewhere" / "changed")
     assert pack_adapter(folder, packed, 2, out) < 0.01
     assert needs_base(out)
+    assert not (out / "tokenizer.json").exists()
+    further_trained = tmp_path / "further"
+    further_trained.mkdir()
+    export_classifier(load_classifier(out, LABELS, dropout=0.0, seed=1), out, further_trained, "nli")
+    words = [load_tokenizer(one).get_vocab() for one in (packed, out, further_trained)]
+    assert words[0] == words[1] == words[2]  # an adapter has the words of its base
     after = read_weights(out)
     assert set(after) == set(further)
     for name, tensor in further.items():

@@ -24,7 +24,7 @@ from ragqa.infra.files import replacing
 from ragqa.models import write_manifest
 from ragqa.models.inference.precision import Computed, Subject, timings
 from ragqa.models.inference.torch_engine import classifier_of, quiet_transformers, torch_version
-from ragqa.models.inference.weights import needs_base
+from ragqa.models.inference.weights import needs_base, tokenizer_folder
 from ragqa.settings.schema import Precision
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ def export_classifier(model: PreTrainedModel, base: Path, out: Path, kind: str) 
     save_file(tensors, out / WEIGHTS, metadata={"format": "pt"})
     model.config.architectures = [type(model).__name__]
     model.config.save_pretrained(out)
-    for file in base.glob("*token*"):
+    for file in tokenizer_folder(base).glob("*token*"):
         if file.suffix == ".json":
             shutil.copyfile(file, out / file.name)
     write_manifest(out, kind, WEIGHTS)

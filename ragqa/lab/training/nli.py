@@ -28,6 +28,7 @@ from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.lab.training.nli_made_pairs import made_pairs, quoting_pairs
 from ragqa.lab.training.taught import rows_of, sentences_of, written_answers
 from ragqa.models import fingerprint, resolve_model
+from ragqa.models.inference.weights import tokenizer_folder
 from ragqa.plugins.protocols import NliModel
 from ragqa.types import ModelInfo
 
@@ -183,7 +184,7 @@ def train_nli(
         add_lora(
             model.base_model, model.config.num_hidden_layers - training.frozen_layers, training.rank, training.seed
         )
-    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(base), local_files_only=True)
     steps = -(-len(first) // training.batch_size) + training.epochs * -(-len(pairs) // training.batch_size)
     base_sha256 = fingerprint(base)
     learner = _Learner(model, tokenizer, training, trains_in_bf16(model, base_sha256))

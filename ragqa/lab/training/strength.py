@@ -30,6 +30,7 @@ from ragqa.lab.training.loop import (
 )
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.models import fingerprint, resolve_model
+from ragqa.models.inference.weights import tokenizer_folder
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier
 from ragqa.scoring.strength import BINDING, COLUMNS, KIND, StrengthClassifier
 from ragqa.types.scores import Strength
@@ -113,7 +114,7 @@ def train_strength(training: StrengthTraining, samples: Sequence[Sample], out: P
     body.encoder.layer = body.encoder.layer[: training.n_layers]
     model.config.num_hidden_layers = training.n_layers
     add_lora(body, training.n_layers, training.rank, training.seed)
-    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(base), local_files_only=True)
     digest = hashlib.sha256(json.dumps([(one.text, one.columns) for one in samples]).encode()).hexdigest()
     steps = training.epochs * -(-len(samples) // training.batch_size)
     run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), fingerprint(base), digest))

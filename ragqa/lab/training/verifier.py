@@ -38,7 +38,7 @@ class VerifierSources:
     """What to train on; ``fold`` (0 to 4) is held out, None trains on all."""
 
     claims: Path  # the folder of claims.jsonl and gaps.jsonl
-    pairs: tuple[Path, ...] = ()  # general pairs, as `ragqa.lab.training.nli.NliSources.pairs`
+    pairs: tuple[Path, ...] = ()  # general pairs, as `ragqa.lab.training.nli.NliSources.pairs`, or of policies
     fold: int | None = None
     passes: int = 2  # over the claims, with new windows drawn in each
     n_general: int = 5_000
@@ -48,6 +48,7 @@ class VerifierSources:
     n_taught: int = 0  # pairs labelled by a teacher
     n_first: int = 0  # short general pairs, seen before all others, from which a backbone learns the task
     policies: bool = False  # only pairs of policies and rules, for the model that reads policies
+    n_policies: int | None = None  # of the written ones, at most; all of `pairs` are added
     seed: int = 1
 
 
@@ -93,6 +94,9 @@ def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[La
         chance = random.Random(sources.seed)
         train = [pair for gap in learnt_gaps for pair in policy_pairs(gap, chance)]
         train += sentence_pairs(learnt_gaps, chance)
+        if sources.n_policies is not None:
+            train = chance.sample(train, min(len(train), sources.n_policies))
+        train += (pair for path in sources.pairs for pair in read_pairs(path))
         return train, [pair for gap in written_gaps(is_test=True) for pair in policy_pairs(gap, chance)]
     passages = read_claims(sources.claims / "claims.jsonl")
     learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]

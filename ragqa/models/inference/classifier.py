@@ -28,7 +28,7 @@ from ragqa.models.inference.pair_encoding import (
 )
 from ragqa.models.inference.precision import INPUTS, Computed, Subject, timings, trial_batch
 from ragqa.models.inference.torch_engine import TorchEngine, graphics_card, load_tokenizer, torch_version
-from ragqa.models.inference.weights import ADAPTER_CONFIG, base_of
+from ragqa.models.inference.weights import tokenizer_folder
 from ragqa.settings.schema import Precision
 
 Pair = tuple[str, str]
@@ -167,8 +167,7 @@ def _reading(file: Path) -> Iterator[dict[str, Any]]:
 
 def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
     """The folder's tokenizer; that of its base for an adapter without one. Raises ModelError."""
-    if not (folder / "tokenizer.json").is_file() and (folder / ADAPTER_CONFIG).is_file():
-        return _tokenizer(base_of(folder), config)
+    folder = tokenizer_folder(folder)
     has_file = (folder / "tokenizer.json").is_file()
     tokenizer = read_tokenizer(folder) if has_file else load_tokenizer(folder)
     known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.models.inference.pair_encoding import Inputs
-from ragqa.models.inference.weights import needs_base, read_weights
+from ragqa.models.inference.weights import needs_base, read_weights, tokenizer_folder
 
 logger = logging.getLogger(__name__)
 
@@ -99,12 +99,14 @@ def torch_version() -> str:
 
 
 def load_tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
-    """The fast tokenizer of a folder without a tokenizer.json, converted by transformers. Raises ModelError."""
+    """The fast tokenizer of a folder, or of an adapter's base, converted by transformers. Raises ModelError."""
     from transformers import AutoTokenizer
 
     try:
         with quiet_transformers():
-            return AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True).backend_tokenizer
+            return AutoTokenizer.from_pretrained(
+                tokenizer_folder(folder), local_files_only=True, use_fast=True
+            ).backend_tokenizer
     except Exception as error:
         raise ModelError(
             f"The tokenizer in {folder} cannot be loaded ({_said(error)}); expected a tokenizer.json, or "

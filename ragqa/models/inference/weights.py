@@ -151,6 +151,12 @@ def base_of(folder: Path) -> Path:
     return base
 
 
+def tokenizer_folder(folder: Path) -> Path:
+    """The folder that holds the model's tokenizer: that of its base for an adapter without one. Raises ModelError."""
+    is_alone = (folder / "tokenizer.json").is_file() or not (folder / ADAPTER_CONFIG).is_file()
+    return folder if is_alone else tokenizer_folder(base_of(folder))
+
+
 def unreadable(folder: Path, error: Exception) -> ModelError:
     """The error of weights that cannot be loaded."""
     return ModelError(
