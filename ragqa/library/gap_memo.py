@@ -61,7 +61,7 @@ def _blocks(run: GapRun, names: Mapping[str, str]) -> Iterator[Block]:
             yield from _more(len(rows))
     if run.unasked:
         yield MemoSection("Statements of the policies on which no row rests", 1)
-        told_by = ((one.text, names.get(one.passage_id)) for one in run.unasked[:MOST])
+        told_by = ((one.whole, names.get(one.passage_id)) for one in run.unasked[:MOST])
         yield Points(tuple(f"{text} ({name})" if name else text for text, name in told_by))
         yield from _more(len(run.unasked))
 

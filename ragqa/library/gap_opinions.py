@@ -43,10 +43,10 @@ class GapOpinions:
         Where the server fails, the row is returned without an opinion.
         """
         said = [(passage, one) for passage in passages for one in statements_of(passage)]
-        shown = [said[n] for n in nearest_in_words(gap.row.text, [one.text for _, one in said])]
+        shown = [said[n] for n in nearest_in_words(gap.row.text, [one.whole for _, one in said])]
         if not shown or self.failed:
             return gap
-        messages = messages_of(INSTRUCTIONS, gap.row.text, [one.text for _, one in shown])
+        messages = messages_of(INSTRUCTIONS, gap.row.text, [one.whole for _, one in shown])
         try:
             told = returned(asked(self._client, messages, len(shown), _KNOWN))
         except GenerationError as error:

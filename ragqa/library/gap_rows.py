@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from typing import Final, Literal, get_args
 
 from ragqa.english.words import quantity
 from ragqa.library.register import Obligation
+
+MARK: Final = r"(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)"  # of a list item in a policy
+_MARK: Final = re.compile(MARK)
 
 Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
 LABELS: Final[tuple[Label, ...]] = get_args(Label)  # a row takes the first of these that a policy has
@@ -34,12 +38,23 @@ MEASURED: Final = (  # the figures of this package's README
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a policy, ``start`` to ``end`` in its passage's text."""
+    """A sentence of a policy, ``start`` to ``end`` in its passage's text; ``lead`` is the lead-in of a list item."""
 
     passage_id: str
     text: str
     start: int
     end: int
+    lead: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The sentence, or the list item after its lead-in."""
+        return f"{self.lead.rstrip(':')} {_MARK.sub('', self.text, count=1)}" if self.lead else self.text
+
+    @property
+    def is_item(self) -> bool:
+        """Whether it begins with the mark of a list item."""
+        return _MARK.match(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def write_gaps(path: Path, run: GapRun, policies: Sequence[Passage]) -> None:
         (chapter, policy, *(counts[label] for label in LABELS)) for (chapter, policy), counts in run.matrix.items()
     ]
     matrix = Sheet("Matrix", ("chapter", "policy", *LABELS), counts, _WIDTHS)
-    unasked = [(names.get(one.passage_id, ""), one.text) for one in run.unasked]
+    unasked = [(names.get(one.passage_id, ""), one.whole) for one in run.unasked]
     write_sheets(path, [rows, matrix, Sheet("Statements without a rule", ("passage", "policy says"), unasked, _WIDTHS)])
 
 

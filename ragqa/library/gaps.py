@@ -26,7 +26,7 @@ from ragqa.infra.journal import JOURNAL, Journal
 from ragqa.library import edits
 from ragqa.library.edits import SheetRow, Taken
 from ragqa.library.firms import addressed_by, name_of_firm
-from ragqa.library.gap_rows import LABELS, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
+from ragqa.library.gap_rows import LABELS, MARK, SAID, Correction, GapRow, GapRun, Label, PolicyReading, Statement
 from ragqa.library.register import Obligation, compared
 from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import NOT_APPLICABLE, Register
@@ -58,8 +58,8 @@ _LABEL_OF: Final[Mapping[Cover, Label]] = {
     Cover.NOT_COVERED: "not found",
 }
 _BLOCK: Final = re.compile(r"(?:(?!\n[ \t]*\n).)+", re.DOTALL)
-_ITEM: Final = re.compile(r"(?<=\n)[ \t]*(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)")  # its mark begins a line
-_LIST_MARK: Final = re.compile(r"[-*•(]|\w{1,3}[.)]\s")
+_MARK: Final = re.compile(MARK)
+_ITEM: Final = re.compile(rf"(?<=\n)[ \t]*{MARK}")  # its mark begins a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +86,25 @@ def statements_of(passage: Passage) -> Iterator[Statement]:
 
 
 def paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
-    """The sentences and list items of each paragraph; the items of a list belong to the paragraph before them."""
+    """The sentences and list items of each paragraph; the items of a list belong to the paragraph before them.
+
+    An item has the last sentence before the list as lead-in if that ends with a colon.
+    """
     held: list[Statement] = []
     for block in _BLOCK.finditer(passage.text):
         words = block[0].strip()
-        is_item = _LIST_MARK.match(words) is not None
+        is_item = _MARK.match(words) is not None
         if words.startswith("#") or (reads_as_heading(words) and not is_item):
             continue
-        found, begins = [], [0, *(mark.start() for mark in _ITEM.finditer(block[0])), len(block[0])]
+        found: list[Statement] = []
+        begins = [0, *(mark.start() for mark in _ITEM.finditer(block[0])), len(block[0])]
         for begin, end in pairwise(begins):
             for sentence in split_sentences(block[0][begin:end]):
                 span = without_headings(sentence)
                 start = block.start() + begin + span.start
-                found.append(Statement(passage.passage_id, span.text, start, start + len(span.text)))
+                one = Statement(passage.passage_id, span.text, start, start + len(span.text))
+                before = next((each.text for each in reversed([*held, *found]) if not each.is_item), "")
+                found.append(replace(one, lead=before) if one.is_item and before.endswith(":") else one)
         is_titled = bool(found) and not block[0].lstrip().startswith(found[0].text)
         if held and (is_titled or not is_item):
             yield held
@@ -330,13 +336,13 @@ def _read(
         places[name] += [n] * len(paragraph)
     nearest: dict[str, Statement] = {}
     for name, statements in said.items():
-        cosines = [float(one) for one in similarity(row.text, [one.text for one in statements])] if similarity else []
+        cosines = [float(one) for one in similarity(row.text, [one.whole for one in statements])] if similarity else []
         if max(cosines, default=0.0) >= NEAR:
             nearest[name] = statements[cosines.index(max(cosines))]
         elif similarity:
             statements.clear()
             places[name].clear()
-    texts = [[one.text for one in statements] for statements in said.values()]
+    texts = [[one.whole for one in statements] for statements in said.values()]
     rule = Passage(row.passage_id, row.document_id, row.text)
     verdicts = policy_verdicts(rule, texts, scorer, similarity, list(places.values()), firm)
     return tuple(
@@ -359,7 +365,7 @@ def _reading(
     told = [one.probability for one in deciding if one.probability is not None]
     probability = (min if label == "covered" else max)(told) if told else None
     clashes = dict.fromkeys(
-        clash_words(span.text, said[one.answer_index].text)
+        clash_words(span.text, said[one.answer_index].whole)
         for one in deciding
         if label == "conflicts" and one.answer_index is not None
         for span in one.missing
@@ -369,11 +375,13 @@ def _reading(
 
 
 def unasked(passages: Iterable[Passage], gaps: Iterable[GapRow]) -> Iterator[Statement]:
-    """The statements of the policies that no row rests on."""
+    """The statements of the policies that no row rests on, without lead-ins of lists, which state nothing alone."""
     asked = {(one.passage_id, one.start) for gap in gaps for each in gap.readings for one in each.statements}
     for passage in passages:
-        for one in statements_of(passage):
-            if (one.passage_id, one.start) not in asked:
+        statements = list(statements_of(passage))
+        leads = {one.lead for one in statements}
+        for one in statements:
+            if (one.passage_id, one.start) not in asked and one.text not in leads:
                 yield one
 
 

@@ -28,7 +28,7 @@ from ragqa.scoring.verdicts.windows import Similarity, covers
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise, ScoringMode
 
-RULES_OF_POLICIES = "8"  # raise it with every change here, so that rows are read again
+RULES_OF_POLICIES = "9"  # raise it with every change here, so that rows are read again
 # Chosen on the policies of the writers held out, and checked on a held-out fold of gaps.jsonl (library/README.md).
 DENIED = 0.3  # P(contradiction), if it is at least `CLASHES`, minus P(entailment) from which the policy conflicts
 WHOLE = 0.6  # P(entailment) of the whole rule from which it is covered, if each unit is stated

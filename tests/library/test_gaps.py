@@ -24,7 +24,7 @@ from ragqa.library.gap_rows import ALL, Correction, chapter_of
 from ragqa.library.gap_runs import GapFolder, GapJob, GapRequest, read_so_far, rows_left
 from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import HEADS, cited_names, evidence, write_gaps
-from ragqa.library.gaps import GapStore, Policies, gap_events, paragraphs_of, statements_of
+from ragqa.library.gaps import GapStore, Policies, gap_events, paragraphs_of, statements_of, unasked
 from ragqa.library.jobs import Jobs
 from ragqa.library.register import register
 from ragqa.library.register_search import rule_name
@@ -511,6 +511,20 @@ def test_items_of_a_list_belong_to_the_paragraph_before_them():
     assert [[one.text for one in each] for each in paragraphs_of(Passage("a:1", "a", lines))] == [
         ["Staff must:", "1. know the plan;", "a) share no password", "b) lock the screen", "2. wave.", "* We audit."]
     ]
+
+
+def test_an_item_of_a_list_is_read_after_its_lead_in_and_the_lead_in_alone_states_nothing():
+    rules = Passage("a:1", "a", "Staff may not:\n1. delete logs;\n2. share keys.\n\nWe keep two things.\n\n- a log;")
+    said = list(statements_of(rules))
+    assert [one.whole for one in said] == [
+        "Staff may not:",
+        "Staff may not delete logs;",
+        "Staff may not share keys.",
+        "We keep two things.",
+        "- a log;",
+    ]
+    assert all(rules.text[one.start : one.end] == one.text for one in said)
+    assert [one.text for one in unasked([rules], [])] == ["1. delete logs;", "2. share keys.", said[3].text, "- a log;"]
 
 
 def test_a_single_policy_is_one_column_of_the_map_and_counts_lead_to_their_rows(folder):

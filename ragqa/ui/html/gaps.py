@@ -114,7 +114,7 @@ def unasked_html(statements: Sequence[Statement], policies: str, find: Find) -> 
     shown = [(one, passage) for one in statements[:SHOWN_STATEMENTS] if (passage := find(one.passage_id))]
     named = short_names([passage for _, passage in shown])
     rows = [
-        (one.text, name, read_address(policies, one.passage_id, (one.start, one.end)))
+        (one.whole, name, read_address(policies, one.passage_id, (one.start, one.end)))
         for (one, _), name in zip(shown, named, strict=True)
     ]
     return _TEMPLATES.unasked(rows, len(statements))
