@@ -25,7 +25,7 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Strength
 from ragqa.ui import access
-from ragqa.ui.html.library import links_html, plain_markdown, work_html
+from ragqa.ui.html.library import PAGES, links_html, plain_markdown, work_html
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.notices import draw_notices, error_shown, keep_notices
@@ -58,7 +58,14 @@ def draw_title(name: str, paths: Paths) -> str:
         st.html(notice_html(f"{words} in the library.", "mixed"))
         return ""
     st.title(f"{name}: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
+    draw_pages(corpus, name)
     return corpus
+
+
+def draw_pages(corpus: str, here: str = "") -> None:
+    """Links to the other pages of a corpus and back to the library, since the navigation leads to none of them."""
+    found = {"‹ Library": "library", **PAGES} if access.gate().may(Act.UPLOAD) else PAGES
+    st.html(links_html(corpus, {words: page for words, page in found.items() if words != here}), width="content")
 
 
 def _tried(corpus: str, paths: Paths) -> None:
@@ -84,7 +91,6 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             since = st.selectbox(
                 "Compared with", numbers, format_func=said.__getitem__, key="register_since", width=260
             )
-        st.html(links_html(corpus, {"Gaps of policies": "gaps"}), width="content")
     changes = _changes(file, versions[-1] if versions else "", since, held)
     if view == _VIEWS[1]:
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))
