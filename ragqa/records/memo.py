@@ -29,7 +29,7 @@ from ragqa.records.words import (
 )
 from ragqa.scoring.repass.explanation import model_line, provenance
 from ragqa.settings.config import Config, settings_at, values_by_key
-from ragqa.settings.schema import Place
+from ragqa.settings.schema import Place, ranking_label
 from ragqa.types import Passage
 from ragqa.types.scores import SentenceVerdict, Verdict
 
@@ -281,7 +281,7 @@ def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
     if record.scored:
         scored = dict(provenance(record.scored.of(record.scoring.mode)))
         rows |= {f"Scored, {name}": scored[name] for name in ("verdicts by", "definition", "thresholds")}
-    weights = ", ".join(f"{name} {share:.2f}" for name, share in config.fusion.weights.items() if share)
+    weights = ", ".join(f"{ranking_label(name)} {share:.2f}" for name, share in config.fusion.weights.items() if share)
     used = (one for one in settings_at(Place.DIFFERENCE) if one.applies(values))
     rows |= {"Weights": weights} | {one.label: one.text(values[one.key]) for one in used}
     return tuple((name, value) for name, value in rows.items() if value)

@@ -249,7 +249,10 @@ def test_another_corpus_or_generator_labels_the_answer(app):
     at = ask(app())
     at.radio(key="set_generator").set_value("extractive").run()
     assert "other generator" in words(at)
-    assert "Generator of this answer: direct. Generator chosen now: extractive." in words(at)
+    assert (
+        "Generator of this answer: direct, no language model. Generator chosen now: extractive, no language model."
+        in words(at)
+    )
     at.selectbox(key="corpus").select("encyclopedia").run()
     assert not at.exception
     assert "corpus rulebook" in words(at)
@@ -673,8 +676,8 @@ def test_headings_of_a_corpus_are_words_on_buttons(app, monkeypatch):
     at = app()
     (button,) = (button for button in at.button if button.key and button.key.startswith("example_"))
     assert button.label == (
-        r"What is required on \!\[x\]\(http\://evil.example/x.png\) 1\. www\.evil.example \:red\[\_all\_\] \$x\$?"
-    )
+        r"What is required on \!\[x\]\(http\:|//evil.example/x.png\) 1\. www|.evil.example \:red\[\_all\_\] \$x\$?"
+    ).replace("|", "\N{WORD JOINER}")  # else the addresses would become links
     button.click().run()
     assert at.text_area(key="question").value == asked
 

@@ -16,6 +16,7 @@ from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Sweep, axes_of, effective, name_of, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
+from ragqa.plugins import registry
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -104,8 +105,9 @@ def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...]
         st.html(notice_html("This corpus has one ranking: there is no weight to vary.", "mixed"))
         return None
     with st.container(horizontal=True):
-        one = st.selectbox("Weight of", rankings, index=0, key="sweep_x", width=220)
-        other = st.selectbox("and of", rankings, index=len(rankings) - 1, key="sweep_y", width=220)
+        one = st.selectbox("Weight of", rankings, index=0, key="sweep_x", format_func=registry.label, width=220)
+        last = len(rankings) - 1
+        other = st.selectbox("and of", rankings, index=last, key="sweep_y", format_func=registry.label, width=220)
     if one == other:
         st.html(notice_html("Choose two different rankings.", "mixed"))
         return None

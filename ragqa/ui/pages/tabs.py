@@ -11,6 +11,7 @@ import streamlit as st
 
 from ragqa.english.words import quantity
 from ragqa.index import Index
+from ragqa.plugins import registry
 from ragqa.records.differences import writer_model
 from ragqa.records.limits import limits
 from ragqa.records.memo import memo_of
@@ -118,13 +119,11 @@ def _passages(drawn: _Drawn) -> None:
     if not_read:
         words = f"Not yet read by the reranker: {not_read} of {settings.reranking.depth}. Ask again to read them."
         st.html(notice_html(words, "mixed"))
-    if n_kept == 1 and n_all > 1:
-        text = "Passages kept: 1, the best one. The best passage is always kept."
-        st.html(notice_html(text, "mixed"))
-    counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
+    alone = " The best always is." if n_kept == 1 < n_all else ""
+    counts = ", ".join(f"{registry.label(ranking.retriever)} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
-        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)}; choose "
-        "one for its text and the reason it was kept or dropped. The bar: what each ranking adds to the fused score."
+        f"Kept {n_kept} of {n_all}.{alone} Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)}; "
+        "choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds to the score."
     )
     found = limits(current)
     if found:
