@@ -713,7 +713,13 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     events = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))
     assert "Who must act?" in records_page()
     record = records_page(events[-1].record_id, "record")
-    for part in ("paper mode:", "with today’s", "filtering.threshold", "scoring.entailment_model"):
+    for part in (
+        "paper mode:",
+        "with today’s",
+        ">Threshold<",
+        ">Model of E and C<",
+        "Rulebook of an invented regulator",
+    ):
         assert part in record
     assert "no record" in records_page("nothing")
 

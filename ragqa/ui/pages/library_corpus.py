@@ -56,7 +56,7 @@ def _draw(collection: Collection, catalogue: Catalogue, paths: Paths) -> None:
         draw_job(job, Act.UPLOAD, collection.name, busy=busy)
     _actions(collection, catalogue, paths, busy=busy)
     titles = titles_of(collection.name, paths) if catalogue.indexed else {}
-    _waiting(collection, catalogue, paths, titles, busy=busy)
+    _waiting(collection, catalogue, paths, busy=busy)
     _drop(collection, paths, busy=busy)
     _documents(collection, catalogue, titles, busy=busy)
     _changes(collection, titles)
@@ -222,9 +222,7 @@ def _say(lines: list[str]) -> None:
     keep_notices(PROBLEM, *((line, "mixed") for line in lines))
 
 
-def _waiting(
-    collection: Collection, catalogue: Catalogue, paths: Paths, titles: Mapping[str, str], *, busy: bool
-) -> None:
+def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     """The preview of staged files, and the button that indexes them."""
     if not catalogue.staged:
         return
@@ -244,21 +242,15 @@ def _waiting(
             st.button("Go on reading", key="library_read", on_click=_read, args=(collection, paths))
         st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(collection, names))
     for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
-        _preview(collection, catalogue, one, refused.get(one.name, ""), titles, busy=busy, opened=place == 0)
+        _preview(collection, catalogue, one, refused.get(one.name, ""), busy=busy, opened=place == 0)
     if len(catalogue.staged) > SHOWN_PREVIEWS:
         st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
 
 
 def _preview(
-    collection: Collection,
-    catalogue: Catalogue,
-    one: Staged,
-    refused: str,
-    titles: Mapping[str, str],
-    *,
-    busy: bool,
-    opened: bool,
+    collection: Collection, catalogue: Catalogue, one: Staged, refused: str, *, busy: bool, opened: bool
 ) -> None:
+    titles = titles_of(collection.name, Paths.from_env())
     reading = None if refused else parse_cache.known(collection, one, MAX_TOKENS)
     found = "cannot be read" if refused else quantity(len(reading.passages), "passage") if reading else "not read yet"
     version = f", a new version of {titles.get(one.replaces, one.replaces)}" if one.replaces else ""
@@ -317,12 +309,8 @@ def _document(collection: Collection, catalogue: Catalogue, one: Document, title
     with st.container(horizontal=True, vertical_alignment="center", key=f"document_{one.document_id}"):
         with st.container(width="stretch"):
             st.text(title)
-            words = [
-                *([] if one.name.startswith(title) else [plain_markdown(one.name)]),
-                size_words(one.size),
-                f"version {one.version}",
-                f"added {one.added[:10]}",
-            ]
+            file = "" if one.name.startswith(title) else f"{plain_markdown(one.name)} · "
+            words = [f"{file}{size_words(one.size)}", f"version {one.version}", f"added {one.added[:10]}"]
             if one.removed:
                 words.append("removed by the next indexing")
             elif (catalogue.indexed or {}).get(one.document_id) != one.sha256:

@@ -70,28 +70,15 @@ _SCROLL = """export default function ({ data }) {
 def reader_page() -> None:
     """Draws the place of ``?corpus=NAME&passage=ID`` (optionally with ``from`` and ``to``) or ``&document=ID``."""
     paths = Paths.from_env()
-    names = resources.index_names(paths)
     corpus = st.query_params.get("corpus", "")
-    if corpus not in names:
-        st.title("Read")
-        if corpus:
-            st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
-        st.caption("A document as a whole, with its outline and a search. Answers open it at the cited sentence.")
-        _choose_corpus(names, paths)
+    if corpus not in resources.index_names(paths):
+        draw_title("Read", paths)
         return
     with error_shown():
         index = resources.open_corpus(corpus, paths)
         position = _position(index, corpus, paths)
         if position is not None:
             _draw(index, corpus, position, paths)
-
-
-def _choose_corpus(names: list[str], paths: Paths) -> None:
-    titles = resources.corpus_titles(names, paths)
-    chosen = st.selectbox("Corpus", names, index=None, format_func=titles.__getitem__, key="read_corpus")
-    if chosen:
-        st.query_params["corpus"] = chosen
-        st.rerun()
 
 
 def _position(index: Index, corpus: str, paths: Paths) -> int | None:

@@ -50,22 +50,21 @@ def register_page() -> None:
 
 
 def draw_title(name: str, paths: Paths) -> str:
-    """Draws the title of a page for ``?corpus=NAME``; returns the corpus, "" where the person cannot read it."""
-    corpus = st.query_params.get("corpus", "")
-    if corpus not in resources.index_names(paths):
+    """Draws the title of a page for ``?corpus=NAME``, with links to its others, or asks which corpus ("")."""
+    corpus, names = st.query_params.get("corpus", ""), resources.index_names(paths)
+    titles = resources.corpus_titles(names, paths)
+    if corpus not in names:
         st.title(name)
-        words = f"There is no corpus {corpus[:60]!r} on this machine; choose one" if corpus else "Choose a corpus"
-        st.html(notice_html(f"{words} in the library.", "mixed"))
+        if corpus:
+            st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
+        if chosen := st.selectbox("Corpus", names, index=None, format_func=titles.__getitem__, key="read_corpus"):
+            st.query_params["corpus"] = chosen
+            st.rerun()
         return ""
-    st.title(f"{name}: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
-    draw_pages(corpus, name)
-    return corpus
-
-
-def draw_pages(corpus: str, here: str = "") -> None:
-    """Links to the other pages of a corpus and back to the library, since the navigation leads to none of them."""
+    st.title(f"{name}: {plain_markdown(titles[corpus])}", anchor=False)
     found = {"‹ Library": "library", **PAGES} if access.gate().may(Act.UPLOAD) else PAGES
-    st.html(links_html(corpus, {words: page for words, page in found.items() if words != here}), width="content")
+    st.html(links_html(corpus, {words: page for words, page in found.items() if words != name}), width="content")
+    return corpus
 
 
 def _tried(corpus: str, paths: Paths) -> None:

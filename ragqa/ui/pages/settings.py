@@ -146,8 +146,8 @@ def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
 
 
 def preset_label(name: str) -> str:
-    """The label of a preset in a list: its plain name where it has one, then its own name."""
-    return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name
+    """The label of a preset in a list: its plain name where it has one, then its own name; "": the defaults."""
+    return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name or "the default settings"
 
 
 def _chosen_preset(

@@ -110,9 +110,7 @@ class _Form:
                 names = ["", *presets_for(option, [index], self.paths)]
                 if index in several and len(names) == 1:  # this choice stands for all of the indexes
                     names += presets_for(option, [name for name in several if name != index], self.paths)
-                return self._select(
-                    option, names, lambda one: preset_label(one) or "the default settings", "As on the page Ask."
-                )
+                return self._select(option, names, preset_label, "As on the page Ask.")
             case "generator":
                 labels = {one.name: one.label for one in registry.parts(registry.GENERATORS)}
                 return self._select(option, generators(), lambda one: labels.get(one, one), "Who writes the answers.")
