@@ -118,7 +118,9 @@ class LimitRule(FilterRule):
         if setting == "top_k":
             return super().limit(setting)
         if setting == "threshold":
-            why = f"rank {rank} has a relevance of {self.relevances[rank - 1]:.2f}" if rank <= total else ""
+            below = self.relevances[rank - 1] if rank <= total else 0.0
+            found = f"of {below:.2f}" if round(below, 2) < config.threshold else f"just below {config.threshold:.2f}"
+            why = f"rank {rank} has a relevance {found}" if rank <= total else ""
             return Limit(setting, "the threshold", f"threshold {config.threshold:.2f}", why, config.threshold)
         if config.max_drop >= 1:
             return Limit(setting, "max drop")

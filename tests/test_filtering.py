@@ -164,3 +164,8 @@ def test_expected_f2_keeps_a_beginning_of_the_ranking(given_values, top_k):
     assert len(selection.kept) + len(selection.dropped) == len(given_values)
     assert min(1, len(given_values)) <= len(selection.kept) <= min(top_k, 10)
     assert all(one.explanation.startswith("kept" if one.drop is None else "dropped") for one in selection.kept)
+
+
+def test_a_relevance_that_ends_the_list_is_never_rounded_to_the_threshold():
+    limits = select(fused(1.0, 0.8, 0.6996, 0.0), FilteringConfig(threshold=0.7, max_drop=1.0)).limits
+    assert limits[0].reason == "rank 3 has a relevance just below 0.70"

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from ragqa.errors import ConfigError, CorpusError
@@ -82,7 +83,7 @@ LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="How ma
 PARALLEL = Option(
     "parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64, decides=False
 )
-INDEX = Option("index", "Corpus.", "index", "rulebook", label="Index")
+INDEX = Option("index", "Corpus.", "index", "rulebook", label="Corpus")
 PRESET = Option("preset", "Preset, by name or as a preset file.", "preset", label="Settings")
 GENERATOR = Option("generator", "Generator; default: by the environment.", "generator", label="Generator")
 
@@ -256,21 +257,23 @@ class Benchmark:
                 plain[option.name] = list(map(name, _all(value)))
         return f"{self.name}-{digest(plain)[:10]}"
 
-    def words(self, settings: Settings) -> str:
-        """The settings on one line, for headings and lists."""
-        return ", ".join(filter(None, (_words(option, settings.get(option.name)) for option in self.options)))
+    def words(self, settings: Settings, titles: Mapping[str, str] = MappingProxyType({})) -> str:
+        """The settings on one line, for headings and lists; ``titles`` are those of corpora, by name."""
+        return ", ".join(filter(None, (_words(one, settings.get(one.name), titles) for one in self.options)))
 
 
-def _words(option: Option, value: object) -> str:
+def _words(option: Option, value: object, titles: Mapping[str, str]) -> str:
     if value in (None, "", False, ()) or (not option.label and option.kind not in ("file", "argument")):
         return ""
     if option.kind in ("file", "argument"):
         return ", ".join(Path(one).name for one in _all(value))
     if option.name == LIMIT.name:
         return f"first {value:,} questions"
-    return (
-        f"index {value}" if option.kind == "index" else ", ".join(option.said.get(one, str(one)) for one in _all(value))
-    )
+    if option.kind in ("int", "float"):
+        return f"{option.label.lower()} {value:,}"
+    if option.kind == "index":
+        return titles.get(str(value), str(value))
+    return ", ".join(option.said.get(one, str(one)) for one in _all(value))
 
 
 def _all(value: Any) -> Iterator[Any]:  # noqa: ANN401

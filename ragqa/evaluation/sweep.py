@@ -19,6 +19,7 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import FILE, Ranker, Ranking
 from ragqa.evaluation.measures import KEPT_FIGURES, Floats, kept_figures, measure_run
 from ragqa.fusion import fuse, rerank
 from ragqa.pipeline import Pipeline
+from ragqa.plugins import registry
 from ragqa.settings.config import SETTINGS, Config, FilteringConfig, FusionConfig, with_values
 from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
@@ -39,7 +40,7 @@ _NO_GOLD: Final = frozenset({"\0"})  # no passage has this id: everything but `k
 
 def name_of(setting: str) -> str:
     """The label of a setting."""
-    return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
+    return NAMES.get(setting, f"Weight of {registry.label(setting.removeprefix(WEIGHT))}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ragqa.library.gap_rows import Correction, GapRow, Statement
 from ragqa.library.gaps import GapStore, Policies, SecondReader, gap_events, is_left_out, unasked
 from ragqa.library.jobs import BackgroundJob, Jobs
 from ragqa.library.register import Obligation
-from ragqa.library.register_search import part_of
+from ragqa.library.register_search import part_of, rule_name
 from ragqa.library.register_store import NOT_APPLICABLE, Register
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.types import Passage
@@ -75,7 +75,7 @@ class GapJob(BackgroundJob):
                 with closing(gap_events(store, found, rows, policies, scorer, second)) as events:
                     for event in events:
                         phase = "Comparing rows" if event.is_read else "Passing rows that are known"
-                        self._show(phase, event.done, event.total, event.last.row.number)
+                        self._show(phase, event.done, event.total, rule_name(event.last.row))
                         self._give_way()
                         if self.stopped.is_set() and event.done < event.total:
                             return

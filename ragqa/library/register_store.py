@@ -103,9 +103,11 @@ class Register:
         return tuple(sorted(times | {time for one in self.past for time in (one.since, one.until)}))
 
     def since_words(self, obligation_id: str) -> str:
-        """Since which version a row has its text; "" where that is unknown."""
+        """Since which version a row has its text; "" where that is unknown, or where there is one version."""
         since = self.since.get(obligation_id, "")
-        return f"unchanged since version {self.versions.index(since) + 1}, {since[:10]}" if since else ""
+        if not since or len(self.versions) < 2:
+            return ""
+        return f"unchanged since version {self.versions.index(since) + 1}, {since[:10]}"
 
     def changes(self, version: int = 0) -> tuple[RowChange, ...]:
         """How rows changed since this version; 0: since the last but one. Raises ConfigError where there is none."""

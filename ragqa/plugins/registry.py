@@ -140,6 +140,11 @@ def find(group: str, name: str) -> Part | None:
     )
 
 
+def label(name: str, group: str = RETRIEVERS) -> str:
+    """The label of ragqa's part of exactly this name; else the name."""
+    return next((part.label for part in ours(group) if part.name == name), name)
+
+
 def is_known(group: str, name: str) -> bool:
     """Whether there is a part of this name; nothing is imported for it."""
     return name in entry_points_of(group) or find(group, name) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, settings_at, values_by_key
-from ragqa.settings.schema import Place
+from ragqa.settings.schema import Place, ranking_label
 
 CORPUS, RANKING, FILTER, WRITER, SCORES = "corpus", "ranking", "filter", "writer", "scores"
 
@@ -59,13 +59,13 @@ def _of(where: str, part: str, a: Config, b: Config) -> list[Difference | None]:
 
 
 def _weights(a: FusionConfig, b: FusionConfig) -> list[Difference | None]:
-    names = dict.fromkeys((*a.weights, *b.weights))
+    labels = {name: ranking_label(name) for name in (*a.weights, *b.weights)}
     if "rrf" in (a.method, b.method):
-        used = [", ".join(sorted(name for name in each.weights if each.weights[name])) for each in (a, b)]
+        used = [", ".join(sorted(labels[name] for name in each.weights if each.weights[name])) for each in (a, b)]
         return [_one(RANKING, "Rankings", *used)]
     return [
-        _one(RANKING, f"Weight of {name}", f"{a.weights.get(name, 0.0):.2f}", f"{b.weights.get(name, 0.0):.2f}")
-        for name in names
+        _one(RANKING, f"Weight of {label}", f"{a.weights.get(name, 0.0):.2f}", f"{b.weights.get(name, 0.0):.2f}")
+        for name, label in labels.items()
     ]
 
 

@@ -76,5 +76,5 @@ def _summary(rules: Sequence[Limit], total: int) -> str:
         return f"No limit reached: all {total} kept."
     who = " and ".join(one.name for one in binding)
     others = ", ".join(f"{one.name} {_of(one.keeps, total)}" for one in rules if not one.ends)
-    beside = f" Kept by the others alone: {others}." if others else ""
+    beside = f" The others alone would keep: {others}." if others else ""
     return f"List ends at rank {binding[0].keeps}, by {who}: {binding[0].reason}.{beside}"

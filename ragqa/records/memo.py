@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from ragqa.corpus.citing import short_name
 from ragqa.english.words import cut
+from ragqa.records.differences import writer_model
 from ragqa.records.findings import Finding, findings_of
 from ragqa.records.record import AnswerRecord
 from ragqa.records.sign_off import SignOff
@@ -29,7 +30,7 @@ from ragqa.records.words import (
 )
 from ragqa.scoring.repass.explanation import model_line, provenance
 from ragqa.settings.config import Config, settings_at, values_by_key
-from ragqa.settings.schema import Place
+from ragqa.settings.schema import Place, ranking_label
 from ragqa.types import Passage
 from ragqa.types.scores import SentenceVerdict, Verdict
 
@@ -268,7 +269,6 @@ def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Blo
 def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
     """(name, value) rows: versions, fingerprints and the settings that had an effect."""
     manifest, config = record.manifest, Config(**{one.name: getattr(record, one.name) for one in fields(Config)})
-    values = values_by_key(config)
     rows = {
         "ragqa": record.ragqa_version,
         "Corpus": record.index,
@@ -281,7 +281,15 @@ def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
     if record.scored:
         scored = dict(provenance(record.scored.of(record.scoring.mode)))
         rows |= {f"Scored, {name}": scored[name] for name in ("verdicts by", "definition", "thresholds")}
-    weights = ", ".join(f"{name} {share:.2f}" for name, share in config.fusion.weights.items() if share)
+    return tuple((name, value) for name, value in (rows | settings_words(config)).items() if value)
+
+
+def settings_words(config: Config) -> dict[str, str]:
+    """The settings that had an effect, as the page calls them."""
+    values = values_by_key(config)
+    weights = ", ".join(f"{ranking_label(name)} {share:.2f}" for name, share in config.fusion.weights.items() if share)
     used = (one for one in settings_at(Place.DIFFERENCE) if one.applies(values))
-    rows |= {"Weights": weights} | {one.label: one.text(values[one.key]) for one in used}
-    return tuple((name, value) for name, value in rows.items() if value)
+    rows = {"Weights": weights} | {one.label: one.text(values[one.key]) for one in used}
+    return {
+        name: value for name, value in (rows | {"Language model": writer_model(config.generation)}).items() if value
+    }

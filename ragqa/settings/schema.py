@@ -101,6 +101,8 @@ class SettingSpec:
             return "off"
         if isinstance(value, bool):
             return "yes" if value else "no"
+        if self.group:
+            return registry.label(str(value), self.group)
         return self.choices.get(value) or (f"{value:.2f}" if isinstance(value, float) else str(value))
 
     def check(self, value: Any) -> None:  # noqa: ANN401
@@ -111,6 +113,11 @@ class SettingSpec:
             check(value in self.choices, self.name, self.values, value)
         if self.is_day:
             check(not value or is_day(value), self.name, "a day as YYYY-MM-DD, or empty", value)
+
+
+def ranking_label(name: str) -> str:
+    """The name of a ranking in texts."""
+    return registry.label(name)
 
 
 def is_day(value: object) -> bool:

@@ -21,6 +21,7 @@ from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission
 from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.report import Hit, Report, Row
 from ragqa.index import build_index, open_index
+from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.loading import Models
 from ragqa.pipeline import assemble
 from ragqa.settings.paths import Paths
@@ -47,6 +48,9 @@ def test_choices_that_do_not_explain_themselves_have_words():
     corpus = next(one for one in facts.options if one.name == "index")
     assert corpus.said["both-as-fits"] == "each case in its own corpus"
     assert facts.words({"index": "both-as-fits", "part": "open"}).startswith("each case in its own corpus, open")
+    assert facts.words({"index": "rulebook"}) == RULES.title
+    asked = {"index": "rulebook", "questions": 20, "seed": 1}
+    assert MAKE.words(asked, {"rulebook": RULES.title}) == f"{RULES.title}, questions 20, seed 1"
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +206,7 @@ def test_the_first_screen_works_on_a_fresh_machine(world):
     assert at.radio(key="evaluate_benchmark").options == [one.title for one in benchmarks().values() if one.on_page]
     assert not next(button for button in at.button if button.label == "Run").disabled
     choose(at, "retrieval")
-    assert next(box for box in at.selectbox if box.label == "Index").value == "rulebook"
+    assert next(box for box in at.selectbox if box.label == "Corpus").value == "rulebook"
     assert not next(button for button in at.button if button.label == "Run").disabled
     assert "Earlier runs" not in words(at)
 
@@ -397,7 +401,7 @@ def test_a_bug_shows_a_reference_and_no_trace_and_keeps_what_was_done(world, mon
 def test_pandachat_builds_its_index_and_writes_a_submission_that_its_check_accepts(world):
     data = write_set(world.data / "panda.json")
     at = choose(page(), "pandachat")
-    assert next(box for box in at.selectbox if box.label == "Index").options == [
+    assert next(box for box in at.selectbox if box.label == "Corpus").options == [
         "pandachat, built first (about a minute)"
     ]
     at = finished(press(at, "Run"))
@@ -409,7 +413,7 @@ def test_pandachat_builds_its_index_and_writes_a_submission_that_its_check_accep
     assert [query for query, _, _ in submission.rows] == list(QUERIES)
     assert "gold" in words(open_question(at, 1))
     at = choose(page(), "pandachat")
-    assert next(box for box in at.selectbox if box.label == "Index").value == "pandachat"
+    assert next(box for box in at.selectbox if box.label == "Corpus").value == "pandachat"
 
 
 def test_pandachat_leaves_an_index_of_that_name_alone(world):

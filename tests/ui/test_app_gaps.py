@@ -18,6 +18,7 @@ from ragqa.library.case_items import ItemLooker
 from ragqa.library.gap_rows import Correction, GapOpinion
 from ragqa.library.gap_sheets import write_gaps
 from ragqa.library.gaps import GapStore, Policies, gap_events
+from ragqa.library.register_search import rule_name
 from ragqa.library.register_store import up_to_date
 from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
@@ -26,6 +27,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
 from ragqa.ui.html.cases import case_html
 from ragqa.ui.html.gaps import row_html, standing_html
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.state import resources
 from tests.library.test_gaps import ByWords, Counting, scorer_of
 from tests.support.fakes import FakeEncoder
@@ -106,7 +108,7 @@ def test_rows_are_judged_one_after_another_and_what_is_said_stays(world):
     at.button(key="gaps_say_1").click().run()
     assert "The nearest passage" in told(at)
     assert list(GapStore(folder).corrections.values()) == [Correction("covered", HOSTILE), Correction("confirmed")]
-    assert "People found 1 of 2 results right" in told(at)
+    assert "People judged 2 results and found 1 right." in told(at)
     at.selectbox(key="gaps_result").set_value("covered").run()
     assert "Corrected by a person; the verifier’s label: conflicts" in told(at)
     at.selectbox(key="gaps_result").set_value(None)
@@ -225,3 +227,15 @@ def test_an_opinion_of_a_language_model_is_named_on_the_row_and_what_it_says_is_
     assert (
         standing.index("Half of the conflicts are missed") < standing.index("<details") < standing.index("Measured on")
     )
+
+
+def test_a_row_and_its_policy_are_named_with_their_documents(world):
+    _, run = read(world)
+    at = page()
+    listed = next(one for one in at.radio if one.key == "gaps_row")
+    assert all(plain_markdown(f"· {rule_name(row)} ") in " ".join(listed.options) for row in world[1].duties)
+    assert "unchanged since" not in told(at)  # there is one version
+    vault = replace(open_index("policies", world[0].indexes).passages[1], title="Vault Policy")
+    clash = next(gap for gap in run.gaps if gap.label == "conflicts")
+    html = row_html(clash, run, "rules", "policies", lambda _: vault, "")
+    assert '<p class="rq-fine">Vault 1.2 <a' in html  # document and number of the policy's passage

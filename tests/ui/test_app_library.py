@@ -17,6 +17,7 @@ from ragqa.library.upload import take
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
+from ragqa.ui.html.library import plain_markdown
 from tests.support.fakes import FakeEncoder
 
 pytestmark = pytest.mark.long
@@ -175,3 +176,36 @@ def test_the_first_page_of_ones_own_corpus_lists_its_documents(collection, monke
     assert 'href="read?corpus=mine&document=a"' in html
     assert ">Add your documents</a>" in html
     assert "2 documents · 2 passages" in words
+
+
+def test_documents_are_called_by_their_titles_and_files_that_wait_are_counted(collection):
+    _, words = shown(page(corpus="mine"))
+    assert "3 files · not indexed yet" in words
+    returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
+    at = page(corpus="mine")
+    assert {"A", "B"} <= {one.value for one in at.text}  # the headings of a.md and b.md
+    assert any("a.md · " in one.value for one in at.caption)
+    assert any(" UTC · A added, B added" in one.label for one in at.expander)
+
+
+def test_pages_of_a_corpus_name_it_by_its_title_and_lead_to_each_other(collection):
+    returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
+
+    def script():
+        from ragqa.ui.pages.reader import reader_page
+
+        reader_page()
+
+    for query, there in (({}, ("library", "register", "gaps")), ({"passage": "a:1"}, ("read", "register", "gaps"))):
+        at = AppTest.from_function(script, default_timeout=30)
+        at.query_params["corpus"] = "mine"
+        for name, value in query.items():
+            at.query_params[name] = value
+        html, words = shown(at.run())
+        assert all(f'href="{one}?corpus=mine"' in html for one in there)
+        assert "mine" not in words
+
+
+def test_addresses_in_names_become_no_links():
+    joined = [plain_markdown(text) for text in ("see www.example.org", "http://example.org", "a@example.org")]
+    assert all("\N{WORD JOINER}" in one for one in joined)  # an escape alone does not stop Streamlit from linking them

@@ -644,6 +644,9 @@ def test_on_a_phone_nothing_covers_or_hides_what_is_next(page, address):
     settle(page)
     assert not page.locator(".st-key-phone").is_visible()
     assert bottom(page, ".st-key-presenting") <= page.get_by_role("textbox", name="Question").bounding_box()["y"]
+    assert not page.get_by_role("link", name="Add your documents").count()  # it would leave the presentation
+    page.keyboard.press("ArrowRight")  # without a click first: the box does not take the focus here
+    page.locator(".rq-headline").wait_for()
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(f"{address}/ask")
     page.locator("[data-testid=stTopNavLink][aria-current=page]", has_text="Ask").wait_for()

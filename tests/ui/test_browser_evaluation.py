@@ -136,7 +136,7 @@ def test_pandachat_s_first_twenty_questions_with_progress_and_a_result_table(bro
         page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
         page.set_default_timeout(PATIENCE)
         open_evaluation(page, url, "PandaChat-RAG-sl")
-        expect_choice(page, "Index", "pandachat, built first (about a minute)")
+        expect_choice(page, "Corpus", "pandachat, built first (about a minute)")
         assert page.get_by_role("spinbutton", name=re.compile("How many of 206")).input_value() == "20"
         run(page)
         page.locator(".rq-notice", has_text=re.compile(r"Building the index pandachat: .*, [\d,]+ of")).first.wait_for()

@@ -74,7 +74,7 @@ def test_what_differs_is_said_in_words(both):
     (a, _), (b, _) = both
     found = compare(a, b)
     assert "Threshold 0.70 → 0.00" in [row.words for row in found.differs]
-    assert "Weight of dense 0.30 → 1.00" in [row.words for row in found.differs]
+    assert "Weight of Dense 0.30 → 1.00" in [row.words for row in found.differs]
     assert "2 of the kept passages in both, 0 only in A, 1 only in B." in found.words
     assert "Sentences: 1 same, 1 reworded, 1 only B." in found.words
     assert any(line.startswith("RePASs ") for line in found.words)
@@ -134,8 +134,16 @@ def test_unfinished_views_compare_as_far_as_they_are(both):
     assert COMPARE.values(compare(nothing, nothing).scores, "Scores").count("<tr>") == 1
 
 
+def test_corpora_that_differ_are_called_by_their_titles(both):
+    (a, _), _ = both
+    found = compare(a, replace(a, config=replace(a.config, index="other-rules")))
+    html = summary_html(found, {a.config.index: "Rulebook of 2025", "other-rules": "Rules of others"})
+    assert "Corpus Rulebook of 2025 → <b>Rules of others</b>" in html
+    assert "other-rules" not in html
+
+
 def test_hostile_texts_stay_text(both):
     view, _ = run(written=answer(HOSTILE, [(1,)]), question=HOSTILE)
     found = compare(both[0][0], view)
-    html = summary_html(found) + COMPARE.values(found.scores, HOSTILE) + sentences_html(found.sentences)
+    html = summary_html(found, {}) + COMPARE.values(found.scores, HOSTILE) + sentences_html(found.sentences)
     assert "alert(1)" in assert_harmless(html + passages_html(found.passages)).text

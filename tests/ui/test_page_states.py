@@ -15,6 +15,7 @@ from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.library.collection import title_of
+from ragqa.records.memo import settings_words
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.records.words import place, size_words, with_names
@@ -113,10 +114,9 @@ def test_a_preset_with_another_reranker_marks_the_answer():
 
 
 def test_a_record_names_no_language_model_where_none_wrote():
-    named = {name.removeprefix("generation.") for name in tabs._settings(Config())}
-    assert not named & {"local_model", "base_url"}
-    assert "generation.model" not in tabs._settings(Config())
-    assert tabs._settings(Config(generation=GenerationConfig("llm")))["generation.model"] == "gpt-4o-mini"
+    assert not any("gpt" in value for value in settings_words(Config()).values())
+    assert "Language model" not in settings_words(Config())
+    assert settings_words(Config(generation=GenerationConfig("llm")))["Language model"] == "gpt-4o-mini"
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):

@@ -338,7 +338,7 @@ def test_an_answer_is_only_possible_where_the_selector_is_unsure_of_it(value, is
     view = replace(view, selection=select(make_pipeline().search("Who must act?"), FilteringConfig()))
     panes = panes_of(view, Config(), "x")
     assert f"<b>{headline}</b>" in panes.head
-    assert ("the probability is 0.79" in panes.notes) == (headline == "Possibly answered")
+    assert ("answers the question is 0.79" in panes.notes) == (headline == "Possibly answered")
 
 
 def test_an_answer_keeps_the_lines_of_its_source_and_is_copied_with_short_names():

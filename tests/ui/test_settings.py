@@ -154,12 +154,15 @@ def changed(**parts):
         ),
         (
             changed(fusion=FusionConfig.of(bm25=1)),
-            ["Weight of bm25 0.45 → 1.00", "Weight of context 0.25 → 0.00", "Weight of dense 0.30 → 0.00"],
+            ["Weight of BM25 0.45 → 1.00", "Weight of Context 0.25 → 0.00", "Weight of Dense 0.30 → 0.00"],
         ),
         (changed(fusion=FusionConfig("rrf")), ["Fusion weighted sum → reciprocal rank"]),
-        (changed(reranking=RerankingConfig("ranker-adgm", 20)), ["Reranker off → ranker-adgm"]),
+        (changed(reranking=RerankingConfig("ranker-adgm", 20)), ["Reranker off → Learning to rank, one rulebook"]),
         (changed(reranking=RerankingConfig("", 20, 0.9)), []),
-        (changed(generation=GenerationConfig("extractive", max_sentences=3)), ["Generator direct → extractive"]),
+        (
+            changed(generation=GenerationConfig("extractive", max_sentences=3)),
+            ["Generator direct, no language model → extractive, no language model"],
+        ),
         (changed(generation=GenerationConfig("direct", quote_anyway=True)), ["Quote anyway no → yes"]),
         (changed(generation=GenerationConfig("direct", model="other")), []),
         (changed(scoring=replace(Config().scoring, mode=ScoringMode.SCRIPT)), ["RePASs mode paper → script"]),

@@ -147,14 +147,14 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     weak = None if view.answer and view.answer.is_refusal else weak_match(view)
     if weak is not None:
         words = (
-            f"The corpus may not cover this {_what(view)}: no passage is near it. The highest cosine is {weak:.2f}; "
-            f"nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
+            f"The corpus may not cover this {_what(view)}: no passage is near it. The highest similarity is "
+            f"{weak:.2f}; nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
     elif (value := unsure_relevance(view)) is not None:
         words = (
-            f"Read whether this answers the question: the probability is {value:.2f}. On documents new to it, "
-            f"from {SURE:.2f} on four of five such answers were right in full, below fewer than half."
+            f"Check this answer: the probability that it answers the question is {value:.2f}. On documents new to "
+            f"ragqa, fewer than half of the answers below {SURE:.2f} were right in full."
         )
         notes.append(notice_html(words, "plain"))
     old = stale(view, settings)

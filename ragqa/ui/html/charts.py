@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 
 from ragqa.evaluation.sweep import Sweep
+from ragqa.plugins import registry
 from ragqa.scoring.repass.explanation import PassageStep
 from ragqa.ui.html.trace import PathStep
 
@@ -147,4 +148,4 @@ def sweep_lines(found: Sweep, names: Mapping[str, str], marked: Marked = ()) -> 
 
 def _title(setting: str, names: Mapping[str, str]) -> str:
     unit = {"top_k": "passages"}.get(setting, "0 to 1")
-    return f"{names.get(setting, 'Weight of ' + setting.removeprefix('weight_'))} ({unit})"
+    return f"{names.get(setting) or 'Weight of ' + registry.label(setting.removeprefix('weight_'))} ({unit})"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ragqa.records.comparison import PassageRow, Said, SentenceRow, SideBySide
+from ragqa.records.differences import CORPUS
 from ragqa.ui.html.render import RENDER, mark_of
 from ragqa.ui.html.template import Templates
 
@@ -14,9 +16,12 @@ SLOPES: Final = 20  # ranks that are drawn
 _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "mixed"}
 
 
-def summary_html(comparison: SideBySide) -> str:
-    """The differences in settings, and their effects in words."""
-    settings = RENDER.changed("What differs, A → B", comparison.differs) if comparison.differs else ""
+def summary_html(comparison: SideBySide, titles: Mapping[str, str]) -> str:
+    """The differences in settings, and their effects in words; ``titles`` are those of the corpora, by name."""
+    named = [
+        replace(one, a=titles[one.a], b=titles[one.b]) if one.part == CORPUS else one for one in comparison.differs
+    ]
+    settings = RENDER.changed("What differs, A → B", named) if named else ""
     return COMPARE.summary(settings, comparison.words)
 
 

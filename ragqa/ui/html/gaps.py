@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ragqa.corpus.citing import cited_number, document_name, short_names
+from ragqa.corpus.citing import document_name, short_name, short_names
 from ragqa.library.gap_rows import (
     ALL,
     MEASURED,
@@ -81,7 +81,7 @@ def _said(reading: PolicyReading, policies: str, find: Find) -> list[tuple[str, 
         if passage and all(passage.text[one.start : one.end] == one.text for one in own):
             marks = [Mark(one.start, one.end, kind) for one in own]
             address = read_address(policies, name, (own[0].start, own[0].end))
-            found.append((cited_number(passage.number), address, passage_text_html(passage.text, marks)))
+            found.append((short_name(passage), address, passage_text_html(passage.text, marks)))
         else:
             found.append(("", "", passage_text_html("\n".join(one.text for one in own))))
     return found

@@ -18,14 +18,15 @@ _TEMPLATES: Final = Templates("library.html")
 PAGES: Final = {"Ask": "ask", "Read": "read", "Register": "register", "Gaps": "gaps"}
 SHOWN_HEADINGS = 400
 SHOWN_CHANGES = 100
-_ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=[\dwW])\.")  # the last part prevents lists and links
+_ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=\d)\.")  # the last part prevents lists
+_LINKED: Final = re.compile(r"(?i)\bwww(?=\.)|https?:(?=//)|@")  # becomes a link although it is escaped
 OFTEN = 5  # most frequent texts that were left out, shown with their counts
 _KINDS = {"new": "good", "changed": "mixed", "gone": "bad"}
 
 
 def plain_markdown(text: str) -> str:
     """Text escaped for Streamlit's Markdown, so that no text of visitors and corpora becomes markup."""
-    return _ALIVE.sub(r"\\\g<0>", text)
+    return _ALIVE.sub(r"\\\g<0>", _LINKED.sub("\\g<0>\N{WORD JOINER}", text))
 
 
 def links_html(corpus: str, pages: Mapping[str, str] = PAGES) -> str:
@@ -56,7 +57,7 @@ def outline_html(outline: Sequence[Heading]) -> str:
 
 def change_html(change: DocumentChange) -> str:
     """The changes of one document: each new, changed or removed passage with its text before and after."""
-    counts = [(f"{change.count(what)} {what}", kind) for what, kind in _KINDS.items()]
+    counts = [(f"{change.count(what)} {what}", kind) for what, kind in _KINDS.items() if change.count(what)]
     passages = [(one, _KINDS[one.what], *_sides(one)) for one in change.passages[:SHOWN_CHANGES]]
     return _TEMPLATES.change(change, counts, passages, len(change.passages) - SHOWN_CHANGES)
 
@@ -87,6 +88,6 @@ def work_html(items: Sequence[WorkItem], corpus: str, *, n_versions: int) -> str
         address = read_address(corpus, one.row.passage_id, (one.row.start, one.row.end)) if after else ""
         who = ", ".join(filter(None, (one.handling.owner, one.handling.status)))
         rows.append((one, _KINDS[one.change.what], before and sides[0], after and sides[1], address, who))
-    badges = [(f"{counts[what]} {what}", kind) for what, kind in _KINDS.items()]
+    badges = [(f"{counts[what]} {what}", kind) for what, kind in _KINDS.items() if counts[what]]
     n_answers = len({name for one in items for name in one.answers})
     return _TEMPLATES.work(badges, rows, len(items) - SHOWN_CHANGES, n_answers, n_versions, corpus)

@@ -315,6 +315,8 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
             for number, example in enumerate(examples[:FIRST_EXAMPLES]):
                 key = f"example_{index}_{number}"
                 st.button(plain_markdown(example), key=key, on_click=_ask_example, args=(example,))
+    if presenting():  # what follows would leave the presentation
+        return
     chosen = checked_examples(index, "Try it" if checking else "Or check a text", _check_example)
     if chosen and not checking:
         st.switch_page(st.Page(check_page, url_path="check"))
@@ -324,7 +326,7 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
         draw_documents(index, Paths.from_env())
     if access.gate().may(Act.UPLOAD):
         st.html('<a class="rq-read" href="library" target="_self">Add your documents</a>')
-    if not (checking or presenting() or can_ask()):
+    if not (checking or can_ask()):
         st.caption("No language model is configured: answers are quoted from the passages.")  # the drawer tells how
 
 

@@ -211,7 +211,7 @@ def _stop(runs: tuple[Run, Run]) -> None:
 
 def _draw(a: View, b: View) -> None:
     found = compare(a, b)
-    st.html(summary_html(found))
+    st.html(summary_html(found, resources.corpus_titles([one.config.index for one in (a, b)], Paths.from_env())))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.markdown("##### Sentences")

@@ -72,7 +72,7 @@ def dataset_page() -> None:
     """Draws the page; ``?set=ID`` names the data set."""
     access.gate().demand(Act.EVALUATION)
     words = "Questions with gold passages, made from one of your corpora and checked by experts."
-    st.html(f'<div class="rq-brand"><h1>Data set</h1><p>{words}</p></div>')
+    st.html(f'<div class="rq-brand"><h1>Data sets</h1><p>{words}</p></div>')
     paths = Paths.from_env()
     runs = _making(paths)
     names = _sets(runs.folder)

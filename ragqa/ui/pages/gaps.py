@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ragqa.corpus.citing import cited_number
 from ragqa.english.words import cut, quantity
 from ragqa.index import Index
 from ragqa.infra.cleaning import without_controls
@@ -24,7 +23,7 @@ from ragqa.library.gap_search import WantedGaps, matching_gaps
 from ragqa.library.gap_sheets import cited_names, write_gaps
 from ragqa.library.gaps import GapStore, Policies, SecondReader
 from ragqa.library.jobs import BackgroundJob
-from ragqa.library.register_search import part_of, parties
+from ragqa.library.register_search import part_of, parties, rule_name
 from ragqa.library.register_store import Register, up_to_date
 from ragqa.loading import policy_scorer
 from ragqa.pipeline import Pipeline, opinion_client
@@ -199,7 +198,7 @@ def _tried(both: _Both) -> None:
         run = store.standing(*_read(both, store))
         if run.gaps:
             _results(both, run)
-        else:
+        elif not (both.job and both.job.view.running):
             st.caption("No row has been read yet: a run compares each obligation with the passages nearest to it.")
 
 
@@ -325,7 +324,7 @@ def _rows(both: _Both, run: GapRun) -> None:
 
 
 def _line(run: GapRun, gap: GapRow) -> str:
-    words = plain_markdown(f"{cited_number(gap.row.number)} {cut(gap.row.text, _SNIPPET)}")
+    words = plain_markdown(f"{rule_name(gap.row)} {cut(gap.row.text, _SNIPPET)}")
     return f"{'✓ ' if run.correction(gap).said else ''}{run.label(gap)} · {words}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from urllib.parse import urlencode
@@ -29,6 +29,7 @@ from ragqa.ui.html.library import PAGES, change_html, links_html, plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_job import draw_job
 from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown, keep_notices
+from ragqa.ui.pages.reader import titles_of
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import used_once
 
@@ -54,10 +55,11 @@ def _draw(collection: Collection, catalogue: Catalogue, paths: Paths) -> None:
     if job:
         draw_job(job, Act.UPLOAD, collection.name, busy=busy)
     _actions(collection, catalogue, paths, busy=busy)
+    titles = titles_of(collection.name, paths) if catalogue.indexed else {}
     _waiting(collection, catalogue, paths, busy=busy)
     _drop(collection, paths, busy=busy)
-    _documents(collection, catalogue, paths, busy=busy)
-    _changes(collection)
+    _documents(collection, catalogue, titles, busy=busy)
+    _changes(collection, titles)
 
 
 def _back() -> None:
@@ -65,12 +67,12 @@ def _back() -> None:
 
 
 def _state_words(collection: Collection, catalogue: Catalogue, paths: Paths) -> str:
-    words = [quantity(len(catalogue.kept), "document")]
+    words = [quantity(len(catalogue.kept), "document") if catalogue.kept else quantity(len(catalogue.staged), "file")]
     try:
         manifest = index_info(collection.name, paths.indexes)
         words += [quantity(manifest.n_passages, "passage"), f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
     except RagqaError:
-        words.append("no index yet")
+        words.append("not indexed yet")
     return f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
 
 
@@ -102,7 +104,7 @@ def _tried(act: Act, collection: Collection, do: Callable[[], object], said: str
 
 
 def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
-    with st.container(horizontal=True, key="library_actions"):
+    with st.container(horizontal=True, vertical_alignment="center", key="library_actions"):
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
             pages = {name: page for name, page in PAGES.items() if page != "ask"}
@@ -248,10 +250,12 @@ def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
 def _preview(
     collection: Collection, catalogue: Catalogue, one: Staged, refused: str, *, busy: bool, opened: bool
 ) -> None:
+    titles = titles_of(collection.name, Paths.from_env())
     reading = None if refused else parse_cache.known(collection, one, MAX_TOKENS)
     found = "cannot be read" if refused else quantity(len(reading.passages), "passage") if reading else "not read yet"
-    version = f", a new version of {one.replaces}" if one.replaces else ""
-    label = f"{one.name} · {size_words(one.size)} · {found}{version}"
+    version = f", a new version of {titles.get(one.replaces, one.replaces)}" if one.replaces else ""
+    title = f"{reading.passages[0].title} · " if reading and reading.passages else ""
+    label = f"{title}{one.name} · {size_words(one.size)} · {found}{version}"
     with st.expander(plain_markdown(label), expanded=opened and not refused):
         with st.container(horizontal=True, vertical_alignment="bottom"):  # above a preview that fills the screen
             ids = ["", *(document.document_id for document in catalogue.kept)]
@@ -261,7 +265,7 @@ def _preview(
                     "This file is",
                     ids,
                     index=ids.index(one.replaces) if one.replaces in ids else 0,
-                    format_func=lambda held: f"a new version of {held}" if held else "a new document",
+                    format_func=lambda held: f"a new version of {titles.get(held, held)}" if held else "a new document",
                     key=key,
                     disabled=busy,
                     on_change=_set_replaces,
@@ -287,25 +291,26 @@ def _set_replaces(collection: Collection, name: str, key: str) -> None:
 # What is there ------------------------------------------------------------------------------------------------------
 
 
-def _documents(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _documents(collection: Collection, catalogue: Catalogue, titles: Mapping[str, str], *, busy: bool) -> None:
     if not catalogue.documents:
         return
     st.subheader("Documents", anchor=False)
     shown = list(catalogue.documents)
     if len(shown) > SHOWN_DOCUMENTS:
         wanted = st.text_input("Find a document", key="library_find").casefold()
-        shown = [one for one in shown if wanted in one.name.casefold()]
+        shown = [one for one in shown if wanted in f"{titles.get(one.document_id)} {one.name}".casefold()]
     for one in shown[:SHOWN_DOCUMENTS]:
-        _document(collection, catalogue, one, busy=busy)
+        _document(collection, catalogue, one, titles.get(one.document_id, one.name), busy=busy)
     if len(shown) > SHOWN_DOCUMENTS:
         st.caption(f"and {len(shown) - SHOWN_DOCUMENTS:,} more: narrow the search")
 
 
-def _document(collection: Collection, catalogue: Catalogue, one: Document, *, busy: bool) -> None:
+def _document(collection: Collection, catalogue: Catalogue, one: Document, title: str, *, busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"document_{one.document_id}"):
         with st.container(width="stretch"):
-            st.text(one.name)
-            words = [size_words(one.size), f"version {one.version}", f"added {one.added[:10]}"]
+            st.text(title)
+            file = "" if one.name.startswith(title) else f"{plain_markdown(one.name)} · "
+            words = [f"{file}{size_words(one.size)}", f"version {one.version}", f"added {one.added[:10]}"]
             if one.removed:
                 words.append("removed by the next indexing")
             elif (catalogue.indexed or {}).get(one.document_id) != one.sha256:
@@ -329,17 +334,18 @@ def _set_removed(collection: Collection, one: Document) -> None:
     _tried(act, collection, how, document=one.document_id)
 
 
-def _changes(collection: Collection) -> None:
+def _changes(collection: Collection, titles: Mapping[str, str]) -> None:
     updates = read_updates(collection.folder / CHANGES)
     if not updates:
         return
     st.subheader("What changed", anchor=False)
     for place, update in enumerate(updates):
-        names = ", ".join(f"{one.document_id} {one.what}" for one in update.documents[:4])
+        names = ", ".join(f"{titles.get(one.document_id, one.document_id)} {one.what}" for one in update.documents[:4])
         more = f" and {len(update.documents) - 4} more" if len(update.documents) > 4 else ""
         replaced = any(one.what == "replaced" for one in update.documents)
-        label = f"{update.at[:16].replace('T', ' ')} · {names}{more}"
+        label = f"{update.at[:16].replace('T', ' ')} UTC · {names}{more}"
         with st.expander(plain_markdown(label), expanded=place == 0 and replaced):
             for one in update.documents[:SHOWN_DOCUMENTS]:
-                st.text(f"{one.document_id}, version {one.version}" if one.version else one.document_id)
+                name = titles.get(one.document_id, one.document_id)
+                st.text(f"{name}, version {one.version}" if one.version else name)
                 st.html(change_html(one))

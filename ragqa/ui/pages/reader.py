@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -14,6 +15,7 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.places import PageBoxes, pages_of, place_words
 from ragqa.english.words import quantity
+from ragqa.errors import RagqaError
 from ragqa.index import Index, index_info
 from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
@@ -44,6 +46,7 @@ from ragqa.ui.html.reader import (
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.cases import draw_add
 from ragqa.ui.pages.notices import error_shown
+from ragqa.ui.pages.register import draw_title
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
@@ -67,28 +70,15 @@ _SCROLL = """export default function ({ data }) {
 def reader_page() -> None:
     """Draws the place of ``?corpus=NAME&passage=ID`` (optionally with ``from`` and ``to``) or ``&document=ID``."""
     paths = Paths.from_env()
-    names = resources.index_names(paths)
     corpus = st.query_params.get("corpus", "")
-    if corpus not in names:
-        st.title("Read")
-        if corpus:
-            st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
-        st.caption("A document as a whole, with its outline and a search. Answers open it at the cited sentence.")
-        _choose_corpus(names, paths)
+    if corpus not in resources.index_names(paths):
+        draw_title("Read", paths)
         return
     with error_shown():
         index = resources.open_corpus(corpus, paths)
         position = _position(index, corpus, paths)
         if position is not None:
             _draw(index, corpus, position, paths)
-
-
-def _choose_corpus(names: list[str], paths: Paths) -> None:
-    titles = resources.corpus_titles(names, paths)
-    chosen = st.selectbox("Corpus", names, index=None, format_func=titles.__getitem__, key="read_corpus")
-    if chosen:
-        st.query_params["corpus"] = chosen
-        st.rerun()
 
 
 def _position(index: Index, corpus: str, paths: Paths) -> int | None:
@@ -105,7 +95,7 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
     known = _documents(corpus, stamp_of(corpus, paths), paths)
     if document_id in known:
         return known[document_id][0]
-    st.title(f"Read: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
+    draw_title("Read", paths)
     if not _searched(index, corpus, None).strip():
         draw_documents(corpus, paths)
     return None
@@ -117,8 +107,15 @@ def draw_documents(corpus: str, paths: Paths) -> None:
         manifest = index_info(corpus, paths.indexes)
         st.caption(f"{quantity(manifest.n_documents, 'document')} · {quantity(manifest.n_passages, 'passage')}")
         if manifest.n_passages <= LISTED:
-            known = _documents(corpus, stamp_of(corpus, paths), paths)
-            st.html(documents_html(corpus, {name: title for name, (_, title) in known.items()}))
+            st.html(documents_html(corpus, titles_of(corpus, paths)))
+
+
+def titles_of(corpus: str, paths: Paths) -> dict[str, str]:
+    """The titles of the corpus's documents by their ids; none without an index, or where there are too many."""
+    with suppress(RagqaError):
+        if index_info(corpus, paths.indexes).n_passages <= LISTED:
+            return {name: title for name, (_, title) in _documents(corpus, stamp_of(corpus, paths), paths).items()}
+    return {}
 
 
 @shared(spinner="Looking through the corpus (once)", most=8)
@@ -136,7 +133,8 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
     passage = index.passages[position]
     chosen = passage.passage_id if st.query_params.get("passage") else ""
     st.title(plain_markdown(document.title), anchor=False)
-    _bar(index, corpus, document, position)
+    title = resources.corpus_titles([corpus], paths)[corpus]
+    _bar(index, corpus, title, document, position)
     find = _searched(index, corpus, document)
     here = document.leaf(document.leaf_of(position))
     shown = [index.passages[place] for place in here]
@@ -189,7 +187,7 @@ def _columns(passage: Passage, corpus: str, paths: Paths, *, third: bool) -> _Co
     return contents, text, None
 
 
-def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> None:
+def _bar(index: Index, corpus: str, title: str, document: DocumentView, position: int) -> None:
     """The place in the document, and buttons and links from here."""
     number, last = document.leaf_of(position), len(document.leaves) - 1
     with st.container(horizontal=True, vertical_alignment="center", key="read_bar"):
@@ -197,8 +195,8 @@ def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> No
         st.button("Next ›", key="read_next", disabled=number == last, on_click=_go, args=(index, document, number + 1))
         place = place_words(index.passages[position].place)
         of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
-        st.caption(f"{of} · {document.stop - document.start:,} passages · {plain_markdown(corpus)}")
-        st.html(links_html(corpus, {"Register": "register"}), width="content")
+        st.caption(f"{of} · {quantity(document.stop - document.start, 'passage')}")
+        st.html(links_html(corpus, {f"‹ {title}": "read", "Register": "register", "Gaps": "gaps"}), width="content")
         if question := section_question(index.passages[position]):
             address = address_of(Link(question, corpus=corpus))
             st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Ask about this section</a>')
@@ -245,7 +243,7 @@ def _found(index: Index, corpus: str, document: DocumentView | None, words: str)
     addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]
     more = ", the first ones" if len(hits) == FOUND else ""
     st.caption(quantity(len(hits), "passage") + (more if document else ", best first"))
-    st.html(hits_html(hits, addresses, document.title if document else corpus, documents=not document))
+    st.html(hits_html(hits, addresses, document.title if document else "this corpus", documents=not document))
 
 
 # The picture of a page ------------------------------------------------------------------------------------------------

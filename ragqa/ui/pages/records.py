@@ -37,7 +37,8 @@ def records_page() -> None:
         if record_id:
             record = store.load(record_id)
             when = record.created_at[:16].replace("T", " ")
-            st.caption(f"Record {record.record_id}, {when} UTC, corpus {record.index}.")
+            title = resources.corpus_titles([record.index], paths)[record.index]
+            st.caption(f"Record {record.record_id}, {when} UTC, {plain_markdown(title)}.")
             changed = stale_words(resources.changes_since(record, paths))
             if changed:
                 st.html(notice_html(changed, "mixed"))

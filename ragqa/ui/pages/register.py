@@ -25,7 +25,7 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Strength
 from ragqa.ui import access
-from ragqa.ui.html.library import links_html, plain_markdown, work_html
+from ragqa.ui.html.library import PAGES, links_html, plain_markdown, work_html
 from ragqa.ui.html.reader import read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.notices import draw_notices, error_shown, keep_notices
@@ -50,14 +50,20 @@ def register_page() -> None:
 
 
 def draw_title(name: str, paths: Paths) -> str:
-    """Draws the title of a page for ``?corpus=NAME``; returns the corpus, "" where the person cannot read it."""
-    corpus = st.query_params.get("corpus", "")
-    if corpus not in resources.index_names(paths):
+    """Draws the title of a page for ``?corpus=NAME``, with links to its others, or asks which corpus ("")."""
+    corpus, names = st.query_params.get("corpus", ""), resources.index_names(paths)
+    titles = resources.corpus_titles(names, paths)
+    if corpus not in names:
         st.title(name)
-        words = f"There is no corpus {corpus[:60]!r} on this machine; choose one" if corpus else "Choose a corpus"
-        st.html(notice_html(f"{words} in the library.", "mixed"))
+        if corpus:
+            st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
+        if chosen := st.selectbox("Corpus", names, index=None, format_func=titles.__getitem__, key="read_corpus"):
+            st.query_params["corpus"] = chosen
+            st.rerun()
         return ""
-    st.title(f"{name}: {plain_markdown(resources.corpus_titles([corpus], paths)[corpus])}", anchor=False)
+    st.title(f"{name}: {plain_markdown(titles[corpus])}", anchor=False)
+    found = {"‹ Library": "library", **PAGES} if access.gate().may(Act.UPLOAD) else PAGES
+    st.html(links_html(corpus, {words: page for words, page in found.items() if words != name}), width="content")
     return corpus
 
 
@@ -84,7 +90,6 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
             since = st.selectbox(
                 "Compared with", numbers, format_func=said.__getitem__, key="register_since", width=260
             )
-        st.html(links_html(corpus, {"Gaps of policies": "gaps"}), width="content")
     changes = _changes(file, versions[-1] if versions else "", since, held)
     if view == _VIEWS[1]:
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))

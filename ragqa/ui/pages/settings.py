@@ -146,8 +146,8 @@ def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
 
 
 def preset_label(name: str) -> str:
-    """The label of a preset in a list: its plain name where it has one, then its own name."""
-    return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name
+    """The label of a preset in a list: its plain name where it has one, then its own name; "": the defaults."""
+    return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name or "the default settings"
 
 
 def _chosen_preset(
@@ -268,7 +268,7 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     shares = fusion_of(values, rankings).weights
     if "dense" not in rankings:
         st.caption("No vectors in this index: lexical only.")
-    words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    words = " + ".join(f"{registry.label(name)} {share:.2f}" for name, share in shares.items())
     st.caption(plain_markdown(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
 
 

@@ -16,6 +16,7 @@ from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Sweep, axes_of, effective, name_of, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
+from ragqa.plugins import registry
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -51,8 +52,9 @@ def sweep_page() -> None:
     if not names:
         draw_no_index(paths.indexes)
         return
+    titles, last = resources.corpus_titles(names, paths), st.session_state.get("kept_corpus")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        index = _corpus(names, paths)
+        index = kept_choice("Corpus", names, last, "sweep_corpus", titles.__getitem__, width=320)
         source = _source(index, paths)
         count = int(st.number_input("How many", 1, MOST, FIRST, key="sweep_count", width=120))
         way = st.selectbox("Settings varied", (LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY), key="sweep_way", width=220)
@@ -70,11 +72,6 @@ def sweep_page() -> None:
         st.html(notice_html(words + earlier))
         return
     _draw(*found, config)
-
-
-def _corpus(names: list[str], paths: Paths) -> str:
-    titles, last = resources.corpus_titles(names, paths), st.session_state.get("kept_corpus")
-    return kept_choice("Corpus", names, last, "sweep_corpus", titles.__getitem__, width=320)
 
 
 def _source(index: str, paths: Paths) -> str | Path | None:
@@ -104,8 +101,8 @@ def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...]
         st.html(notice_html("This corpus has one ranking: there is no weight to vary.", "mixed"))
         return None
     with st.container(horizontal=True):
-        one = st.selectbox("Weight of", rankings, index=0, key="sweep_x", width=220)
-        other = st.selectbox("and of", rankings, index=len(rankings) - 1, key="sweep_y", width=220)
+        one = st.selectbox("Weight of", rankings, key="sweep_x", format_func=registry.label, width=220)
+        other = st.selectbox("and of", rankings[::-1], key="sweep_y", format_func=registry.label, width=220)
     if one == other:
         st.html(notice_html("Choose two different rankings.", "mixed"))
         return None

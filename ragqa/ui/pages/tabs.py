@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from html import escape
 
@@ -11,9 +11,9 @@ import streamlit as st
 
 from ragqa.english.words import quantity
 from ragqa.index import Index
-from ragqa.records.differences import writer_model
+from ragqa.plugins import registry
 from ragqa.records.limits import limits
-from ragqa.records.memo import memo_of
+from ragqa.records.memo import memo_of, settings_words
 from ragqa.records.memo_files import memo_bytes
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
@@ -50,7 +50,6 @@ from ragqa.ui.state.stale import stale
 SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_OF_A_MODEL = ("model", "local_model", "base_url")  # settings without meaning where no language model wrote
 LONG = 12  # rows; longer lists offer a filter for rows with problems
 _KEPT_RAW = "shows_raw"  # a plain session key, because a widget's value is lost when the page changes
 
@@ -118,13 +117,10 @@ def _passages(drawn: _Drawn) -> None:
     if not_read:
         words = f"Not yet read by the reranker: {not_read} of {settings.reranking.depth}. Ask again to read them."
         st.html(notice_html(words, "mixed"))
-    if n_kept == 1 and n_all > 1:
-        text = "Passages kept: 1, the best one. The best passage is always kept."
-        st.html(notice_html(text, "mixed"))
-    counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
+    counts = ", ".join(f"{registry.label(ranking.retriever)} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
-        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)}; choose "
-        "one for its text and the reason it was kept or dropped. The bar: what each ranking adds to the fused score."
+        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)}; "
+        "choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds to the score."
     )
     found = limits(current)
     if found:
@@ -272,19 +268,8 @@ def _record(drawn: _Drawn) -> None:
         st.download_button(
             "Memo (DOCX)", partial(_memo, store, desk, record_id), f"{name}.docx", _DOCX, on_click="ignore"
         )
-    st.html(RENDER.settings(_settings(drawn.view.config)))
-
-
-def _settings(config: Config) -> dict[str, object]:
-    """Every setting under its dotted name."""
-    config = replace(config, generation=config.generation.without_credentials())
-    found: dict[str, object] = {"corpus": config.index}
-    for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
-        unused = () if part != "generation" or writer_model(config.generation) else _OF_A_MODEL
-        found |= {
-            f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items() if name not in unused
-        }
-    return found
+    title = resources.corpus_titles([drawn.view.config.index], paths)[drawn.view.config.index]
+    st.html(RENDER.settings({"Corpus": title} | settings_words(drawn.view.config)))
 
 
 def _memo(store: RecordStore, desk: CaseDesk, record_id: str) -> bytes:

@@ -101,7 +101,7 @@ function panesIn(root) {
 
   /** Asking comes first: the box has the focus, also where it is drawn after the panes. */
   function askFirst(tries) {
-    if (data.id || document.activeElement !== document.body) return;
+    if (data.id || document.activeElement !== document.body || document.querySelector(".st-key-presenting")) return; // where arrows step
     const box = document.querySelector("[data-testid=stForm] textarea");
     if (box) box.focus({ preventScroll: true });
     else if (tries) setTimeout(() => askFirst(tries - 1), 200);

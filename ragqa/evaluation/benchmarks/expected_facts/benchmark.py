@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any, Final
 
+from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import (
     GENERATOR,
@@ -68,7 +69,7 @@ OPTIONS: Final = (
         BOTH,
         choices=(*CORPORA, BOTH),
         label="Corpus",
-        said={BOTH: "each case in its own corpus"},
+        said={BOTH: "each case in its own corpus", **{name: DEMOS[name].title for name in CORPORA}},
     ),
     PART,
     GENERATOR,

@@ -322,7 +322,7 @@ BENCHMARK = Benchmark.of(
             suits=looks_like_pandachat,
             environment="RAGQA_DATA",
         ),
-        Option("index", f"Index, built if missing.  [default: {NAME}]", "index", label="Index", builds=NAME),
+        Option("index", f"Index, built if missing.  [default: {NAME}]", "index", label="Corpus", builds=NAME),
         Option(
             "submission",
             "Evaluate this file instead, or with --index as well; repeatable.",

@@ -49,7 +49,12 @@ OPTIONS: Final = (
     INDEX,
     PRESET,
     Option(
-        "n", "Number of probes of each kind; 0: all that the corpus gives.", "int", 12, least=0, label="Of each kind"
+        "n",
+        "Number of probes of each kind; 0: all that the corpus gives.",
+        "int",
+        12,
+        least=0,
+        label="Of each kind of probe",
     ),
     Option("kind", "Kind of made probes; repeatable.", "choice", choices=KINDS, many=True),
     Option(
@@ -58,7 +63,7 @@ OPTIONS: Final = (
         "choice",
         MADE,
         choices=(MADE, LABELLED, BOTH, WRITTEN),
-        label="Probes",
+        label="Origin of the probes",
     ),
     Option(
         "part",
@@ -70,7 +75,11 @@ OPTIONS: Final = (
         when=lambda settings: settings["cases"] != MADE,
     ),
     Option(
-        "reword", "Include sentences re-worded by the configured language model.", "flag", False, label="Re-worded too"
+        "reword",
+        "Include sentences re-worded by the configured language model.",
+        "flag",
+        False,
+        label="Re-worded ones too",
     ),
     Option("seed", "Seed of the random choices.", "int", 1, least=0),
 )

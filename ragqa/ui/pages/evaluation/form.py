@@ -25,6 +25,7 @@ from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import PRESETS
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.settings import preset_label
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
@@ -109,7 +110,7 @@ class _Form:
                 names = ["", *presets_for(option, [index], self.paths)]
                 if index in several and len(names) == 1:  # this choice stands for all of the indexes
                     names += presets_for(option, [name for name in several if name != index], self.paths)
-                return self._select(option, names, lambda one: one or "the default settings", "As on the page Ask.")
+                return self._select(option, names, preset_label, "As on the page Ask.")
             case "generator":
                 labels = {one.name: one.label for one in registry.parts(registry.GENERATORS)}
                 return self._select(option, generators(), lambda one: labels.get(one, one), "Who writes the answers.")

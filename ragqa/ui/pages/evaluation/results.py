@@ -219,4 +219,3 @@ def _downloads(view: EvaluationView, folder: Path) -> None:
         for one in there:
             read = (folder / one.name).read_bytes
             st.download_button(one.label, read, one.name, one.mime, on_click="ignore", key=f"evaluate_file_{one.name}")
-    st.caption(f"Stored in {folder}.")

@@ -211,19 +211,19 @@ class EvaluationRuns:
 
     def list(self) -> tuple[RunSummary, ...]:
         """Every run, newest first; other folders are skipped."""
-        found = []
+        found, titles = [], resources.corpus_titles(resources.index_names(self._paths), self._paths)
         for file in self.folder.glob(f"*/{REQUEST}"):
             asked = self._asked(file.parent)
             if asked is not None:
-                found.append(self._summary(file.parent.name, asked))
+                found.append(self._summary(file.parent.name, asked, titles))
         return tuple(sorted(found, key=lambda one: one.started, reverse=True))
 
-    def _summary(self, run_id: str, asked: Mapping[str, Any]) -> RunSummary:
+    def _summary(self, run_id: str, asked: Mapping[str, Any], titles: Mapping[str, str]) -> RunSummary:
         state, done, total, headline = (asked[key] for key in ("state", "done", "total", "headline"))
         live, benchmark = self.live(run_id), self._benchmarks[asked["benchmark"]]
         if live and live.view.running:
             state, done, total, headline = "running", live.view.done, live.view.total, _headline(live.view)
-        words = benchmark.words(asked["settings"])
+        words = benchmark.words(asked["settings"], titles)
         return RunSummary(run_id, benchmark.title, words, asked["started"], state, done, total, headline)
 
     def _asked(self, folder: Path) -> dict[str, Any] | None:
