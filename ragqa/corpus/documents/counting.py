@@ -21,6 +21,7 @@ from ragqa.corpus.documents.labels import (
     Step,
     Value,
     component,
+    follows,
     from_roman,
     is_later,
     opens,
@@ -283,6 +284,16 @@ def read_counted(block: Block, styles: Mapping[str, str]) -> tuple[tuple[Step, .
     further, text = read_label(found[1])
     joins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])  # "Article 2 (1) A keeper …"
     return ((found[0], *further), text) if joins else ((found[0],), found[1])
+
+
+def exchanged_ranks(blocks: Iterable[Block], words: Mapping[str, str]) -> dict[str, str]:
+    """The styles of articles and sections, exchanged where articles hold sections that count on."""
+    read = (read_block(block)[0] or read_counted(block, words)[0] for block in blocks)
+    found = [(steps[0].style, steps[0].value) for steps in read if steps and steps[0].style in {"article", "section"}]
+    anew = [opens(value) for (one, _), (other, value) in pairwise(found) if (one, other) == ("article", "section")]
+    rows = Counter(one for (one, value), (other, later) in pairwise(found) if one == other and follows(value, later))
+    holds = len(anew) > 1 and sum(anew) * 10 >= len(anew) * 9 and rows["section"] > max(1, rows["article"])
+    return {"article": "section", "section": "article"} if holds else {}
 
 
 def whole_value(unit: Unit) -> Value:

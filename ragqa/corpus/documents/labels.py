@@ -47,7 +47,7 @@ _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
 _BETWEEN: Final = "[.–‑-]"  # the parts of a number: some publishers set a dash or a hyphen that does not break
 _SIGN = re.compile(
-    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+\.(?:\d|\s+[A-Z]))))\s?({_PART}(?:{_BETWEEN}{_PART})*[°º]?)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
+    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+(?:\.\d|\.?\s+(?-i:[A-Z])))))\s?({_PART}(?:{_BETWEEN}{_PART})*[°º]?)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
 )
 _YEAR = r"(?:19|20)\d\d"
 HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
