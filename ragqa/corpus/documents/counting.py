@@ -17,7 +17,9 @@ from ragqa.corpus.documents.labels import (
     LATIN,
     LEARNED,
     MARKED,
+    ORDINALS,
     RANKS,
+    SPELLED,
     Step,
     Value,
     component,
@@ -40,6 +42,9 @@ _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 _DASHED: Final = re.compile(r"(\d{1,3}|[IVXLC]{1,6})()\s[–—-]\s+(?=\S)")  # "II - the oil"
 _TITLE: Final = re.compile(r"[A-Z][^.;:]{2,100}\.\s")  # before a text, behind a number with hyphens
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
+_ORDINALS: Final = [  # "FIRST: the oil", apart from "First, the oil" within it
+    re.compile(rf"({'|'.join(map(form, ORDINALS))})()[:.,]\s+(?=\S)") for form in (str.upper, str.capitalize)
+]
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
@@ -174,8 +179,9 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     labels |= {
         n: (f"{found[1]}.", found.end())
-        for n in _run_of(blocks, _DASHED, 2)
-        if (found := _DASHED.match(blocks[n].text))
+        for pattern in (_DASHED, *_ORDINALS)
+        for n in _run_of(blocks, pattern, 2)
+        if (found := pattern.match(blocks[n].text))
     }
     numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     for n in numbered:
@@ -213,7 +219,7 @@ def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> It
     for n, block in enumerate(blocks):
         found = pattern.match(block.text) if block.kind == "text" and not block.label else None
         printed = (found[1] or found[2]) if found else "0"
-        number = int(printed) if printed.isdigit() else from_roman(printed)
+        number = int(printed) if printed.isdigit() else from_roman(printed) or SPELLED.get(printed.lower(), 0)
         if number and number in {1, len(run) + 1}:
             run = [*run, n] if number > 1 else [n]
             yield from run if len(run) >= least else ()

@@ -475,3 +475,17 @@ def test_titles_of_sections_stand_above_their_texts_in_a_row_that_holds_the_page
     inner = f"<table><tr><th>Home</th><td><h2>Article II Boats</h2>{texts}{'<p>Oil is kept.</p>' * 4}</td></tr></table>"
     found = numbers(tmp_path, f"<table><td>{inner}</td></table>")
     assert [found[f"Section 2.{n}"].partition("\n")[0] for n in (1, 2, 3)] == [*BOATS]
+
+
+def test_numbers_that_are_spelled_count(tmp_path):
+    inner = "<p>First, to count boats.</p><p>Second, to light lamps.</p>"
+    found = numbers(
+        tmp_path,
+        f"<p>FIRST: {BOATS[0]}</p><p>SECOND: The aims are:</p>{inner}<p>THIRD: {BOATS[1]}</p>"
+        f"<h2>ARTICLE ONE</h2><p>{BOATS[2]}</p><h2>ARTICLE TWO</h2><p>Section one says so.</p>",
+    )
+    assert found["SECOND.Second"] == "to light lamps."
+    assert found["THIRD"] == BOATS[1]
+    assert found["ARTICLE ONE"] == BOATS[2]
+    assert found["ARTICLE TWO"] == "Section one says so."
+    assert "First" not in numbers(tmp_path, f"<p>First, {BOATS[0]}</p><p>{BOATS[1]}</p>")
