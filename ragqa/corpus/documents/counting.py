@@ -17,10 +17,13 @@ from ragqa.corpus.documents.labels import (
     LATIN,
     LEARNED,
     MARKED,
+    ORDINALS,
     RANKS,
+    SPELLED,
     Step,
     Value,
     component,
+    follows,
     from_roman,
     is_later,
     opens,
@@ -39,6 +42,9 @@ _BARE: Final = re.compile(r"(?:(\d{1,3})|\[(\d{1,3})\]) (?=[A-Z“‘\"])")
 _DASHED: Final = re.compile(r"(\d{1,3}|[IVXLC]{1,6})()\s[–—-]\s+(?=\S)")  # "II - the oil"
 _TITLE: Final = re.compile(r"[A-Z][^.;:]{2,100}\.\s")  # before a text, behind a number with hyphens
 _LOWER: Final = re.compile(r"(\d{1,3})\.()\s+(?=[a-z])")  # "1. the oil", no part of a sentence if "2. …" comes
+_ORDINALS: Final = [  # "FIRST: the oil", apart from "First, the oil" within it
+    re.compile(rf"({'|'.join(map(form, ORDINALS))})()[:.,]\s+(?=\S)") for form in (str.upper, str.capitalize)
+]
 _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
@@ -173,8 +179,9 @@ def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
     numbered = {*_run_of(blocks, _BARE, MARKED), *_run_of(blocks, _LOWER, 2)}
     labels |= {
         n: (f"{found[1]}.", found.end())
-        for n in _run_of(blocks, _DASHED, 2)
-        if (found := _DASHED.match(blocks[n].text))
+        for pattern in (_DASHED, *_ORDINALS)
+        for n in _run_of(blocks, pattern, 2)
+        if (found := pattern.match(blocks[n].text))
     }
     numbered.update(n for n, (block, after) in enumerate(pairwise(blocks)) if _opens_part(block, after))
     for n in numbered:
@@ -212,7 +219,7 @@ def _run_of(blocks: Sequence[Block], pattern: re.Pattern[str], least: int) -> It
     for n, block in enumerate(blocks):
         found = pattern.match(block.text) if block.kind == "text" and not block.label else None
         printed = (found[1] or found[2]) if found else "0"
-        number = int(printed) if printed.isdigit() else from_roman(printed)
+        number = int(printed) if printed.isdigit() else from_roman(printed) or SPELLED.get(printed.lower(), 0)
         if number and number in {1, len(run) + 1}:
             run = [*run, n] if number > 1 else [n]
             yield from run if len(run) >= least else ()
@@ -283,6 +290,16 @@ def read_counted(block: Block, styles: Mapping[str, str]) -> tuple[tuple[Step, .
     further, text = read_label(found[1])
     joins = bool(further) and further[0].style.startswith("(") and opens_list(further[0])  # "Article 2 (1) A keeper …"
     return ((found[0], *further), text) if joins else ((found[0],), found[1])
+
+
+def exchanged_ranks(blocks: Iterable[Block], words: Mapping[str, str]) -> dict[str, str]:
+    """The styles of articles and sections, exchanged where articles hold sections that count on."""
+    read = (read_block(block)[0] or read_counted(block, words)[0] for block in blocks)
+    found = [(steps[0].style, steps[0].value) for steps in read if steps and steps[0].style in {"article", "section"}]
+    anew = [opens(value) for (one, _), (other, value) in pairwise(found) if (one, other) == ("article", "section")]
+    rows = Counter(one for (one, value), (other, later) in pairwise(found) if one == other and follows(value, later))
+    holds = len(anew) > 1 and sum(anew) * 10 >= len(anew) * 9 and rows["section"] > max(1, rows["article"])
+    return {"article": "section", "section": "article"} if holds else {}
 
 
 def whole_value(unit: Unit) -> Value:

@@ -28,6 +28,7 @@ _FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 TYPED_MARK: Final = re.compile(r"^[(\[]\s*(\w{1,3})\s*[)\]]")  # before a footnote
 _UNIT: Final = re.compile(r"(?:^|[\s\d])[kcdm]?m$")  # of a length, behind which a raised number is no mark
 _MOST_TITLES: Final = 3  # rows of titles at the top of a table
+_PLACED: Final = 10  # paragraphs in a cell from which it only places them in the page
 _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
@@ -254,7 +255,9 @@ def _whole(value: str | None) -> int:
 
 
 def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
-    """The table's own rows, without those of tables in its cells."""
+    """The table's own rows, without those of tables in its cells; cells without a row are one."""
+    if table.find("td") is not None or table.find("th") is not None:
+        yield table
     for child in table:
         if child.tag == "tr":
             yield child
@@ -274,7 +277,9 @@ def cells_in(table: HtmlElement) -> list[list[HtmlElement]]:
 
 
 def is_layout(rows: list[list[HtmlElement]]) -> bool:
-    """Whether the table only places text: one column, or numbers in the first column and at most one text beside."""
+    """Whether the table only places text: one column, numbers beside at most one text, or one row of a page."""
+    if len(rows) == 1 and any(sum(1 for _ in islice(cell.iter("p"), _PLACED)) == _PLACED for cell in rows[0]):
+        return True
     if any(cell.tag == "th" for row in rows for cell in row):
         return False
     filled = [[cell for cell in row if has_text(cell)] for row in rows]

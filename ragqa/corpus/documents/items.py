@@ -9,12 +9,11 @@ from itertools import takewhile
 from typing import Final
 
 from ragqa.corpus.documents.counting import MAX_TITLE
-from ragqa.corpus.documents.labels import GUIDANCE, split_label
+from ragqa.corpus.documents.labels import GUIDANCE, ORDINALS, split_label
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, VERBS, Block, Unit, is_outside
 from ragqa.corpus.documents.sheets import CELLS
 
 _TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
-ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _DASHES: Final = "–—−-"
 _MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # before a paragraph in a list
 _NAMED: Final = re.compile(r"(\w+(?: \w+){0,3}), \w+(?: \w+)?:?")  # "Unusual fees, such as"
@@ -23,6 +22,7 @@ _DEFINES: Final = re.compile(
     r"(?:means|includes|has the meaning)\b"
 )
 _OPENS_TERM: Final = re.compile(r"[“\"‘']([^”\"’']{2,80})[”\"’']")
+_MOST_COUNTED: Final = 10  # paragraphs that are counted
 TERM: Final = "(term)"  # the style of a defined term with a list of its own
 MAX_NAME: Final = 6  # most words of a cell that names its row
 Item = tuple[int, int, str]  # start and end offset in a text, and number
@@ -163,8 +163,8 @@ def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
             held[known:] = [(found[1], held[known][1] + 1 if known < len(held) else 1, opens[1] if opens else "")]
             path = [(name or (" dash" if mark in _DASHES else " bullet"), 0 if name else n) for mark, n, name in held]
             path[-1] = (" dash" if found[1] in _DASHES else " bullet", held[-1][1])
-        steps = (f"{ORDINALS[n - 1] if n else ''}{name}" for name, n in path)
-        known_all = all(n <= len(ORDINALS) for _, n in path)
+        steps = (f"{ORDINALS[n - 1] if 0 < n <= _MOST_COUNTED else ''}{name}" for name, n in path)
+        known_all = all(n <= _MOST_COUNTED for _, n in path)
         name = ".".join((number.rstrip("."), *steps)).lstrip(".") if known_all else ""
         name = f"{number.rstrip('.')}.{term}".lstrip(".") if term else name
         yield block.text, start or (found.end() if found else 0), name

@@ -33,6 +33,14 @@ GUIDANCE: Final = "guidance"
 MARKED: Final = 3  # numbered parts, or marked headings, from which the whole document is taken to number or mark them
 DOTTED: Final = "dotted"
 
+_CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
+ORDINALS: Final = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth "
+    "eleventh twelfth thirteenth fourteenth fifteenth".split()
+)
+SPELLED: Final = {word: n for words in (_CARDINALS, ORDINALS) for n, word in enumerate(words, start=1)}
+_SPELLED: Final = "|".join(form for word in SPELLED for form in (word.capitalize(), word.upper()))
+
 _NUMBER = r"\d{1,3}(?:-?[A-Z]{1,2}\d{0,3})?"
 # After a word that names the kind of part.
 LATIN: Final = "bis|ter|quater|quinquies|sexies"
@@ -40,14 +48,14 @@ _NAMED = rf"\d{{1,4}}(?:-\d{{1,3}})*(?:\s?(?:{LATIN})\b|-?[A-Z]{{1,2}}\d{{0,3}}|
 _CODED = r"[A-Z]{2,4} [A-Z]{1,2}-\d{1,3}|[A-Z]{1,3}\.?[\s–-]?\d{1,3}(?:-\d{1,3})*"  # "Regulation SME R-2", "Annex H1"
 _WORD = re.compile(
     rf"(?i:({WORDS}|{'|'.join(map(re.escape, _SHORTENED))}))\s?[–—-]?\s?"
-    rf"(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))"
+    rf"(?:({_NAMED}|\(\d{{1,3}}\)|(?<=[\s–—-])(?-i:{_CODED}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z]|{_SPELLED})))"
     r"[°º]?(?!\w|[.,]?\d)[.:*]?(?=\s|$|[–—]|-(?!\d)|\([A-Z][a-z]|(?<=[.:])[A-Z][a-z])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)(?:\.?(?=\s|$|\()|\.(?=[A-Z][a-z]))")
 _PART = r"\d{1,4}[A-Za-z]{0,2}"
 _BETWEEN: Final = "[.–‑-]"  # the parts of a number: some publishers set a dash or a hyphen that does not break
 _SIGN = re.compile(
-    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+\.(?:\d|\s+[A-Z]))))\s?({_PART}(?:{_BETWEEN}{_PART})*[°º]?)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
+    rf"(?:(?:\d{{1,3}}\s[A-Z][\w.]{{1,6}}\s(?:Code\s)?)?§|(?i:section|sec\.?)(?=\s\d+(?:[A-Za-z]?-|\.\d+(?:\.\d|\.\s+[A-Z]|\s+(?-i:[A-Z])[^.]{{2,60}}\.?$))))\s?({_PART}(?:{_BETWEEN}{_PART})*[°º]?)[.:]?(?=[\s(]|$)(?:\s[–—-](?=\s))?"
 )
 _YEAR = r"(?:19|20)\d\d"
 HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
@@ -209,7 +217,8 @@ def _word(text: str) -> tuple[Step, int] | None:
     if not found or text[0].islower():  # "section 58 applies" refers to another section
         return None
     number = found[2] or found[3]
-    value = component(number) if found[2] else (from_roman(number) or ord(number[0]) - 64, "")
+    spelled = SPELLED.get(number.lower()) or from_roman(number) or ord(number[0]) - 64
+    value = component(number) if found[2] else (spelled, "")
     named = found[1].lower()
     if named in _SHORTENED and "-" in number:  # "Sec. 53a-24" is read as "§ 53a-24"
         return None
@@ -248,6 +257,8 @@ def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
     step = _step("", found[1], found[2]) if found else None
     if not step and (found := (_BARE if bare else _BARE_OPENING).match(text)):
         step = Step(found[1], "1.", (component(found[1]),))
+    if bare and text[-1:] == "." and (word := text[:-1].lower()) in ORDINALS:
+        return Step(text[:-1], "1." if text.isupper() else "1)", ((SPELLED[word], ""),)), len(text)
     return (step, _behind(text, found.end())) if found and step else None
 
 

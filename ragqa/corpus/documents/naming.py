@@ -35,6 +35,7 @@ _TITLED: Final = re.compile(
 _COLON: Final = re.compile(r"[^.:;]{3,120}:\s+(?=[A-Z“\"‘'])")  # "Title (recorded): Text"
 _OPENS: Final = re.compile(r"[^()—]{2,300}[.—]\s?(?=\((?:1|a|A|i)\)\s)")  # "Title. (1) Text"
 _NUMBERED: Final = frozenset(("1.", DOTTED, *(word for word, rank in RANKS.items() if rank >= ARTICLE)))
+_SMALL: Final = 4  # most letters of a word that is not capitalised in a title: "Term of Office"
 _NEAR: Final = 100  # blocks after the first item of a list among which the second must come
 
 
@@ -107,7 +108,7 @@ def titled(blocks: Iterable[Block]) -> Iterator[Block]:
         at, begun = len(block.text) - len(text) + end, read_label(text[end:])[0]
         begun = texts[n + 1][0] if end == len(text) and n + 1 < len(blocks) else begun
         opens_it = any(step.style not in RANKS and opens_list(step) for step in begun[:1])
-        if end and end == ends[n] and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
+        if 0 < end == ends[n] < len(text) and RANKS.get(style, ARTICLE) >= ARTICLE and not opens_it:
             yield replace(block, title=text[:end].strip(" .:"))  # a part of the text, as printed
         elif end:
             kind: Kind = "text" if is_item else "heading"
@@ -144,7 +145,8 @@ def _title_ends(texts: Sequence[tuple[tuple[Step, ...], str]]) -> list[int]:
         if steps and end == len(text):  # a statement without a verb that is known, or one of a list of names
             opens_one = bool(later) and later[0].style != steps[0].style and opens_list(later[0])
             is_last = bool(later) and _is_next(steps[0], later[0])
-            end = 0 if is_last or (text[-1:] == "." and not opens_one) else end
+            in_capitals = not later and all(word[0].isupper() for word in text.split() if len(word) > _SMALL)
+            end = 0 if is_last or (text[-1:] == "." and not (opens_one or in_capitals)) else end
         ends.append(end)
     titles = [text[:end].rstrip() for (_, text), end in zip(texts, ends, strict=True)]
     times = Counter(titles)

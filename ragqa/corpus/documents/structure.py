@@ -1,14 +1,13 @@
 """Builds a tree of numbered units from blocks, for every kind of file.
 
 A label alone does not show where it belongs: "2." may continue a list of guidance or begin chapter 2, and "(i)" may
-follow "(h)" or begin a new list. So every possible place gets a weight: by the number before it, by whether both are
-headings, and by their indents (`_Builder._weighed`).
+follow "(h)" or begin a new list. So each possible place gets a weight, by the number before, the kind and the indent.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final
@@ -20,6 +19,7 @@ from ragqa.corpus.documents.counting import (
     counted_on,
     counting_words,
     ends_text_of,
+    exchanged_ranks,
     is_of_page,
     is_source,
     is_title,
@@ -56,26 +56,26 @@ _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
     blocks = list(named(titled(counted_on(sources_apart(blocks)))))
-    marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
-    builder = _Builder(counting_words(blocks), numbered_levels(blocks), marks_headings=sum(marked) >= MARKED)
+    builder = _Builder(blocks)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
     first = next(numbered, None)
     for n, block in enumerate(blocks):
         if n == first:
             builder.begin({later.level for later in blocks[n:] if later.kind == "heading" and not read_block(later)[0]})
-        before = blocks[n - 1] if n and block.kind == "table" else None
-        is_completed = any(map(completes, blocks[n + 1 : n + 2]))
-        builder.add(block, before.text if before and is_caption(before) else "", is_completed=is_completed)
+        caption = blocks[n - 1].text if n and block.kind == "table" and is_caption(blocks[n - 1]) else ""
+        builder.add(block, caption, is_completed=any(map(completes, blocks[n + 1 : n + 2])))
     tell_apart(builder.root)
     return builder.root
 
 
 class _Builder:
-    def __init__(self, counted: dict[str, str], numbered: set[int], *, marks_headings: bool) -> None:
-        self.marks_headings = marks_headings
-        self.numbered = numbered  # levels of headings that begin with bare numbers
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        marked = (block.kind == "heading" and block.level > 0 and not is_of_page(block) for block in blocks)
+        self.marks_headings = sum(marked) >= MARKED
+        self.numbered = numbered_levels(blocks)  # levels of headings that begin with bare numbers
         self.root = Unit("", (), "", "", None)
-        self.counted = counted  # words that number the document's parts
+        self.counted = counting_words(blocks)  # words that number the document's parts
+        self.ranks = exchanged_ranks(blocks, self.counted)
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, depth of the stack
         self._is_over = False  # whether a source ended the text of the last number
@@ -99,6 +99,7 @@ class _Builder:
             return
         if not steps and self.counted:
             steps, text = read_counted(block, self.counted)
+        steps = tuple(replace(step, style=self.ranks.get(step.style, step.style)) for step in steps)
         if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
             if self._is_titled_by(block):
                 self._entitle(block)
@@ -296,9 +297,9 @@ class _Builder:
         """The depth of the innermost unit whose number is a prefix of this one, list items last; else of a part."""
         rank, item, found = 0, 0, 0
         for n, unit in enumerate(self._stack):
-            if unit.style in RANKS:
-                rank = n
             own = whole_value(unit)
+            if unit.style in RANKS and not is_later(own, value):  # "Section 3.5." is beside "Section 3.4 Lamps"
+                rank = n
             if own and len(own) < len(value) and value[: len(own)] == own:
                 if any(above.style in {DOTTED, GUIDANCE} for above in unit.above()) and unit.style != DOTTED:
                     item = n

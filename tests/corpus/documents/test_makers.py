@@ -452,3 +452,40 @@ def test_a_title_without_a_space_and_a_number_with_hyphens_before_a_title_in_a_t
     assert (found["Subdivision 1"], found["Subd. 2"]) == BOATS[:2]
     found = numbers(tmp_path, f"<p>TITLE 18</p><p>18-40. Degrees of oil. (a) {BOATS[0]}</p><p>(b) {BOATS[1]}</p>")
     assert found["TITLE 18.18-40.(b)"] == BOATS[1]
+
+
+def test_sections_that_count_anew_in_each_article_are_below_it(tmp_path):
+    texts = "".join(f"<b>Section {n}.</b> {text}<br>" for n, text in enumerate(BOATS, start=1))
+    names = zip(("I", "II", "III"), ("Boats", "Lamps", "Bells"), strict=True)
+    found = numbers(tmp_path, "".join(f"<p><u>ARTICLE {number} - {name}</u><br>{texts}</p>" for number, name in names))
+    assert [found[f"ARTICLE III.Section {n}"] for n in (1, 2, 3)] == [*BOATS]
+    inside = (
+        "<h2>Chapter {0}</h2><h3>Section 1</h3><h4>Article {1}</h4><p>Oil.</p><h3>Section 2</h3><h4>Article {2}</h4>"
+    )
+    found = numbers(tmp_path, "".join(inside.format(n, 2 * n - 1, 2 * n) + f"<p>{BOATS[n - 1]}</p>" for n in (1, 2, 3)))
+    assert found["Chapter 2.Section 2.Article 4"] == BOATS[1]
+
+
+def test_titles_of_sections_stand_above_their_texts_in_a_row_that_holds_the_page(tmp_path):
+    names = ("Place of the Boats", "Lamps", "Ringing")
+    texts = "".join(
+        f"<p>Section 2.{n}{'.' if n > 1 else ''} {name}.</p><p>{text}</p>"
+        for n, (name, text) in enumerate(zip(names, BOATS, strict=True), start=1)
+    )
+    inner = f"<table><tr><th>Home</th><td><h2>Article II Boats</h2>{texts}{'<p>Oil is kept.</p>' * 4}</td></tr></table>"
+    found = numbers(tmp_path, f"<table><td>{inner}</td></table>")
+    assert [found[f"Section 2.{n}"].partition("\n")[0] for n in (1, 2, 3)] == [*BOATS]
+
+
+def test_numbers_that_are_spelled_count(tmp_path):
+    inner = "<p>First, to count boats.</p><p>Second, to light lamps.</p>"
+    found = numbers(
+        tmp_path,
+        f"<p>FIRST: {BOATS[0]}</p><p>SECOND: The aims are:</p>{inner}<p>THIRD: {BOATS[1]}</p>"
+        f"<h2>ARTICLE ONE</h2><p>{BOATS[2]}</p><h2>ARTICLE TWO</h2><p>Section one says so.</p>",
+    )
+    assert found["SECOND.Second"] == "to light lamps."
+    assert found["THIRD"] == BOATS[1]
+    assert found["ARTICLE ONE"] == BOATS[2]
+    assert found["ARTICLE TWO"] == "Section one says so."
+    assert "First" not in numbers(tmp_path, f"<p>First, {BOATS[0]}</p><p>{BOATS[1]}</p>")
