@@ -12,8 +12,7 @@ from typing import Final, Literal, get_args
 from ragqa.english.words import quantity
 from ragqa.library.register import Obligation
 
-MARK: Final = r"(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)"  # of a list item in a policy
-_MARK: Final = re.compile(MARK)
+MARK: Final = re.compile(r"(?:[-*•–]|\(?\w{1,3}[.)])[ \t]+(?=\S)")  # of a list item in a policy
 
 Label = Literal["conflicts", "covered", "partly", "not found", "not applicable"]
 LABELS: Final[tuple[Label, ...]] = get_args(Label)  # a row takes the first of these that a policy has
@@ -49,12 +48,12 @@ class Statement:
     @property
     def whole(self) -> str:
         """The sentence, or the list item after its lead-in."""
-        return f"{self.lead.rstrip(':')} {_MARK.sub('', self.text, count=1)}" if self.lead else self.text
+        return f"{self.lead.rstrip(':')} {MARK.sub('', self.text, count=1)}" if self.lead else self.text
 
     @property
     def is_item(self) -> bool:
         """Whether it begins with the mark of a list item."""
-        return _MARK.match(self.text) is not None
+        return MARK.match(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,7 @@ _LABEL_OF: Final[Mapping[Cover, Label]] = {
     Cover.NOT_COVERED: "not found",
 }
 _BLOCK: Final = re.compile(r"(?:(?!\n[ \t]*\n).)+", re.DOTALL)
-_MARK: Final = re.compile(MARK)
-_ITEM: Final = re.compile(rf"(?<=\n)[ \t]*{MARK}")  # its mark begins a line
+_ITEM: Final = re.compile(rf"(?<=\n)[ \t]*{MARK.pattern}")  # its mark begins a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
     held: list[Statement] = []
     for block in _BLOCK.finditer(passage.text):
         words = block[0].strip()
-        is_item = _MARK.match(words) is not None
+        is_item = MARK.match(words) is not None
         if words.startswith("#") or (reads_as_heading(words) and not is_item):
             continue
         found: list[Statement] = []
@@ -103,8 +102,10 @@ def paragraphs_of(passage: Passage) -> Iterator[list[Statement]]:
                 span = without_headings(sentence)
                 start = block.start() + begin + span.start
                 one = Statement(passage.passage_id, span.text, start, start + len(span.text))
-                before = next((each.text for each in reversed([*held, *found]) if not each.is_item), "")
-                found.append(replace(one, lead=before) if one.is_item and before.endswith(":") else one)
+                if one.is_item:
+                    before = next((each.text for each in reversed([*held, *found]) if not each.is_item), "")
+                    one = replace(one, lead=before if before.endswith(":") else "")
+                found.append(one)
         is_titled = bool(found) and not block[0].lstrip().startswith(found[0].text)
         if held and (is_titled or not is_item):
             yield held
