@@ -187,18 +187,23 @@ class Pipeline:
             return ranking
         documents = [hit.passage.document_id for hit in ranking.hits]
         named = self.index.asked_by_number(question, documents)
+        if named and "(" in question:
+            from ragqa.corpus.asked_items import having_items  # a module that few questions need
+
+            having = having_items(question, named, self.index.passages)
+            named = self.index.asked_by_number(question, [*having, *documents])
         return led_by(ranking, named) if named else ranking
 
     def _same_number(self, question: str, selection: Selection) -> tuple[str, ...]:
         """If several documents have the number that the question names, the rule of each, the one shown first."""
         if not (named := by_number(selection)):
             return ()
+        from ragqa.corpus.asked_items import alike as alike_in
         from ragqa.corpus.citing import cited_number  # modules that few questions need
-        from ragqa.corpus.numbered import same_number
 
-        others = same_number(question, self.index.passages, [named[0].document_id])
-        rules = (f"{one.title or one.document_id} {cited_number(one.number)}" for one in (named[0], *others))
-        return tuple(rules) if others else ()
+        alike = alike_in(question, named, self.index.passages)
+        rules = (f"{one.title or one.document_id} {cited_number(one.number)}" for one in (named[0], *alike))
+        return tuple(rules) if alike else ()
 
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragqa.corpus.numbered import asked_by_number
 from ragqa.errors import GenerationError, QuestionError, ScoringError
+from ragqa.fusion import by_number
 from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
 from ragqa.records import recorder
@@ -69,6 +71,21 @@ def test_a_number_that_two_documents_have_is_a_choice():
         view = advance(view, event)
     assert view.answer.choices == ("Lamp Rules 1.1", "Oil Rules 1.1")
     assert headline(view, shown(view, "paper")) == ("2 documents have this number: choose one", "partly")
+    words = "1.1 has no (c). 2 documents have that rule: choose one"
+    view = replace(view, asked=Question("What does rule 1.1(c) say?"))
+    assert headline(view, shown(view, "paper")) == (words, "partly")
+
+
+def test_of_documents_with_the_number_the_one_with_the_item_asked_for_is_shown():
+    texts = {"Lamp": "Keep the lamp.", "Oil": "Keep:\n(a)\ta jug;\n(b)\toil."}
+    rules = tuple(passage(f"{name}:1.1", text, document_id=name, number="1.1") for name, text in texts.items())
+    found = Ranking.of("bm25", [ScoredPassage(rule, 2.0 - n) for n, rule in enumerate(rules)])
+    by_number_in = {"asked_by_number": lambda asked, ranked: asked_by_number(asked, rules, ranked)}
+    index = SimpleNamespace(**vars(make_pipeline().index) | {"passages": rules} | by_number_in)
+    pipeline = make_pipeline(index=index, retrievers=(FakeRetriever(found),))
+    for question, shown_first in (("Rule 1.1(b)", "Oil"), ("Rule 1.1(c)", "Lamp"), ("Rule 1.1", "Lamp")):
+        (selected,) = (event for event in pipeline.run(Question(question)) if isinstance(event, Selected))
+        assert by_number(selected.selection)[0].document_id == shown_first
 
 
 def test_a_generator_that_fails_leaves_the_passages_and_no_record(tmp_path):

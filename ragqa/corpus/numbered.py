@@ -13,7 +13,7 @@ from ragqa.corpus.reference_grammar import Mention, Named, mentions
 from ragqa.corpus.references import Resolver, completed, document_with, names_of, plain_name, resolver_of
 from ragqa.english.reading import read
 from ragqa.english.words import stem
-from ragqa.types import Passage, Span
+from ragqa.types import Passage
 
 MOST = 12  # passages of one rule
 FEWEST = 3  # distinct numbers after an abbreviation from which its document is inferred
@@ -80,19 +80,6 @@ def same_number(question: str, passages: Sequence[Passage], ranked: Sequence[str
     return tuple(passages[start] for _, *others in _places(question, passages, ranked) for start, _ in others)
 
 
-def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
-    """The items of the passage that the question names by number: "Article 6(1)(a)" within the passage of 6(1)."""
-    wanted = [_steps(f"{one.unit} {' '.join(one.items)}") for mention in _mentions(question) for one in mention.named]
-    above = _steps(passage.number)
-    found = []
-    for start, end, number in passage.spans():
-        steps = _steps(number)
-        own = steps[len(above) :] if steps[: len(above)] == above else []  # what it adds to the passage's number
-        if start < end and own and any(steps[-len(one) :] == one and len(own) < len(one) for one in wanted):
-            found.append(Span(passage.text[start:end], start, end))
-    return tuple(found)
-
-
 def asks_only_for(question: str, passage: Passage) -> bool:
     """Whether the question asks what the rule of this passage says: "Article 6(1)", "What does rule 3.1 require?".
 
@@ -100,8 +87,8 @@ def asks_only_for(question: str, passage: Passage) -> bool:
     """
     rest, ids = question, list(_ID.finditer(question))
     units = [one[0] for one in ids] + [one.unit for mention in _mentions(question) for one in mention.named]
-    own = f" {' '.join(_steps(passage.number))} "
-    if not any(unit and f" {' '.join(_steps(unit))} " in own for unit in units):
+    own = f" {' '.join(steps(passage.number))} "
+    if not any(unit and f" {' '.join(steps(unit))} " in own for unit in units):
         return False
     spans = {(one.start, one.end) for one in _mentions(question)} | {one.span() for one in ids}
     for start, end in sorted(spans, reverse=True):
@@ -110,7 +97,7 @@ def asks_only_for(question: str, passage: Passage) -> bool:
     return len(left) <= bool(_SAYS.match(question))
 
 
-def _steps(number: str) -> list[str]:
+def steps(number: str) -> list[str]:
     """The letters and digits of a number, from its chapter down: [6, 1, a] of "6(1)(a)"."""
     return re.findall(r"[^\W\d_]+|\d+", number.casefold())
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from ragqa.corpus.asked_items import lacks
 from ragqa.corpus.citing import cited_number, document_name, short_names, title_words
 from ragqa.corpus.documents.places import place_words
 from ragqa.english.words import quantity
@@ -126,8 +127,10 @@ def headline(view: View, found: Shown) -> tuple[str, str]:
         state = view.answer.state
         doubted = weak_match(view) is not None or unsure_relevance(view) is not None
         choices, named = view.answer.choices, by_number(view.selection) if view.selection else ()
-        several = f"{quantity(len(choices), 'document')} have this number: choose one" if named else SEVERAL
-        doubt = several if choices else DOUBTED if doubted else ""
+        lacking = lacks(view.asked.query, named)
+        several = f"{quantity(len(choices), 'document')} have {'that rule' if lacking else 'this number'}: choose one"
+        doubt = (several if named else SEVERAL) if choices else DOUBTED if doubted else ""
+        doubt = f"{lacking}. {doubt or 'The whole rule is shown'}" if lacking else doubt
         return (doubt, "partly") if doubt and state == "answered" else (_HEADLINES[state], state)
     verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
     if not view.scored or not verdicts:

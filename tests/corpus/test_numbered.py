@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from ragqa.corpus.asked_items import asked_items
 from ragqa.corpus.numbered import (
     asked_by_number,
-    asked_items,
     asks_only_for,
     documents_named,
     names_a_rule,

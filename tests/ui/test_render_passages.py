@@ -156,7 +156,10 @@ def test_a_number_of_several_documents_is_a_choice_by_full_titles_before_the_rul
     assert links == sorted(links)
     assert "<details open>" in html
     item = replace(shown, number="3.1", text="Keep:\n(a)\tdogs;", items="10 15 3.1.(a)")
-    assert '">dogs;</mark>' in rule_html([item], (), Related((), (), ()), "pets", "Rule 3.1(a)")
+    html = rule_html([item], (), Related((), (), ()), "pets", "Rule 3.1(a)")
+    assert '">dogs;</mark>' in html
+    assert "(a) is part of 3.1, shown whole with it marked." in html
+    assert "3.1 has no (z): it is shown whole." in rule_html([item], (), Related((), (), ()), "pets", "Rule 3.1(z)")
     assert "<details>" in rule_html([shown], others * 3, Related((), (), ()), "pets", "")
     assert "Which one" not in rule_html([shown], (), Related((), (), ()), "pets", "")
 

@@ -15,8 +15,9 @@ from difflib import get_close_matches
 from itertools import accumulate
 from typing import Final
 
+from ragqa.corpus.asked_items import asked_items
 from ragqa.corpus.citing import short_names, title_words
-from ragqa.corpus.numbered import asked_items, asks_only_for, without_names
+from ragqa.corpus.numbered import asks_only_for, without_names
 from ragqa.english.phrases import POINTING_BACK
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
+from ragqa.corpus.asked_items import asked_parts
 from ragqa.corpus.citing import cited_number, short_name, short_names
 from ragqa.corpus.documents.places import place_words
-from ragqa.corpus.numbered import asked_items
 from ragqa.library.document import Entry, TextMatch
 from ragqa.library.related import Related
 from ragqa.types import Passage, Span
@@ -194,8 +194,13 @@ def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Rel
         one.title if titles[one.title] < 2 else f"{one.title} ({one.document_id})" for one in (passages[0], *others)
     )
     rows = sorted(zip(names, map(link, others), others, strict=True), key=lambda row: row[0].casefold())
-    items = {one.text: asked_items(asked, one) for one in passages}
-    return _TEMPLATES.rule(first, leaf_html(passages, link, words=items.__getitem__), rows, also_html(found, corpus))
+    parts = asked_parts(asked, passages)
+    ids = [one.passage_id for one in passages]
+    items = {
+        one.text: [part.spans[n] for part in parts if n in part.spans] for n, one in zip(ids, passages, strict=True)
+    }
+    text = leaf_html(passages, link, words=items.__getitem__)
+    return _TEMPLATES.rule(first, text, rows, also_html(found, corpus), parts)
 
 
 def also_html(found: Related, corpus: str) -> str:

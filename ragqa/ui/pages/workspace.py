@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from ragqa.corpus.numbered import same_number
+from ragqa.corpus.asked_items import alike
 from ragqa.errors import RagqaError
 from ragqa.fusion import by_number
 from ragqa.index import Index
@@ -99,7 +99,7 @@ def _rule(view: View) -> str:
     index = resources.corpus_or_none(corpus, paths) if named else None
     if index is None:
         return ""
-    others = same_number(view.asked.query, index.passages, [named[0].document_id])
+    others = alike(view.asked.query, named, index.passages)
     found = [one for passage in named if (one := related_to(index, corpus, passage.passage_id, paths))]
     return rule_html(named, others, merged(named, found), corpus, view.asked.query)
 
