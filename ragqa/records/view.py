@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from ragqa.filtering import as_asked
-from ragqa.fusion import by_number, fuse, rerank, reranker_scores
+from ragqa.fusion import by_number, fuse, led_by, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.records.record import AnswerRecord
 from ragqa.records.results import unsure
@@ -242,7 +242,8 @@ def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:
     if not reranking.model:
         return 0
     known = view.reranker_scores if _was_read_by(view, reranking) else {}
-    return sum(hit.passage.passage_id not in known for hit in fuse(view.rankings, fusion).hits[: reranking.depth])
+    ranking = led_by(fuse(view.rankings, fusion), by_number(view.selection) if view.selection else ())
+    return sum(hit.passage.passage_id not in known for hit in ranking.hits[: reranking.depth])
 
 
 def _was_read_by(view: View, reranking: RerankingConfig) -> bool:

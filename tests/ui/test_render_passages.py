@@ -139,6 +139,15 @@ def test_a_passage_that_cites_another_names_it_as_it_is_cited():
     assert "cited by Article 28(8) (rank 1)" in Tags(html).text
 
 
+def test_each_figure_stands_below_its_heading_though_a_rule_asked_for_by_number_was_not_retrieved():
+    rule, other = passage("1:1", number="1"), passage("1:2", number="2")
+    fused = fuse((Ranking.of("bm25", [ScoredPassage(other, 9.0)]), Ranking.of("dense", [])), FusionConfig())
+    html = passage_table_html(select(led_by(fused, (rule,)), FilteringConfig()), 5)
+    counts = [row.count("<th") + row.count("<td") for row in html.split("<tr")[1:]]
+    assert counts == [6, 6, 6]
+    assert html.count("not in this list") == 3
+
+
 def test_a_number_of_several_documents_is_a_choice_by_full_titles_before_the_rule():
     titles = [
         "Friendly Societies - Capital Requirements of Old",

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from ragqa.plugins.registry import score_name
-from ragqa.types import Drop, Passage, Selection, Span
+from ragqa.types import Drop, Passage, ScorePart, Selection, Span
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import Templates, text_html
 
@@ -30,11 +30,14 @@ def passage_table_html(selection: Selection, limit: int, matcher: Matcher | None
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     if not candidates:
         return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
-    names = [part.retriever for part in candidates[0].hit.parts]
-    n_parts = len(names)
-    names += [part.retriever for part in candidates[0].hit.reranking]
+    hits = [one.hit for one in candidates]  # one of a rule asked for by number may have no parts
+    names, further = _longest([hit.parts for hit in hits]), _longest([hit.reranking for hit in hits])
     snippets = [_snippet(one.passage.text, _spans(one.passage, matcher)) for one in candidates]
-    return _TEMPLATES.table(candidates, list(map(score_name, names)), _DROP_CLASS, snippets, n_parts)
+    return _TEMPLATES.table(candidates, names, further, score_name, _DROP_CLASS, snippets)
+
+
+def _longest(parts: Sequence[Sequence[ScorePart]]) -> list[str]:
+    return [part.retriever for part in max(parts, key=len)]
 
 
 def _spans(passage: Passage, matcher: Matcher | None) -> tuple[Span, ...]:
