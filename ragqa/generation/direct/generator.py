@@ -51,7 +51,7 @@ EVIDENCE_WORDS: Final = 150  # of these sentences together
 # How far the score of evidence may be below the lowest score of the sentences that answer: for other passages, likewise
 # if no part is `SURE` of its answer, for the same passages, and for the next sentence if it limits or completes it.
 NEAR, UNSURE, BESIDE, LIMITING = 1.0, 2.5, 2.0, 6.0
-SURE: Final = 0.8  # answerability
+SURE: Final = 0.74  # answerability
 NEWS: Final = 4.0  # added to the score of evidence, times the share of the question's words that only it has
 RULE_WORDS: Final = 300  # of a rule asked for by its number
 NEAREST: Final = 3  # passages that a refusal names
