@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragqa.corpus.numbered import MOST, same_number, steps
-from ragqa.corpus.reference_grammar import Named, mentions
-from ragqa.corpus.references import completed
+from ragqa.corpus.numbered import MOST, asked_mentions, same_number, steps
+from ragqa.corpus.reference_grammar import Named
 from ragqa.types import Passage, Span
 
-_BRACKETS = re.compile(r"(?<![\w.])(\d{1,3}[A-Z]?(?:\.\d{1,3}[A-Z]?)*)((?:\(\w{1,5}\))+)")
 _NEXT = re.compile(r"\n|[;,] (?:and |or )?(?=\(\w{1,5}\) )")
 
 
@@ -26,6 +24,11 @@ class Part:
     rule: str
     spans: Mapping[str, Span]
 
+    @property
+    def missing(self) -> str:
+        """What the rule lacks, in words: "6(1) has no (a)"; "" if it has the item."""
+        return "" if self.spans else f"{self.rule} has no {self.item}"
+
 
 def asked_parts(question: str, passages: Sequence[Passage]) -> tuple[Part, ...]:
     """The items that the question names and that have no passage of their own among these, which are their rule's.
@@ -39,17 +42,22 @@ def asked_parts(question: str, passages: Sequence[Passage]) -> tuple[Part, ...]:
 
 def asked_items(question: str, passage: Passage) -> tuple[Span, ...]:
     """Where the passage has the items that the question names by number: "Article 6(1)(a)" within that of 6(1)."""
-    return tuple(one.spans[passage.passage_id] for one in asked_parts(question, [passage]) if one.spans)
+    return spans_in(passage, asked_parts(question, [passage]))
+
+
+def spans_in(passage: Passage, parts: Sequence[Part]) -> tuple[Span, ...]:
+    """Where these parts stand in the passage."""
+    return tuple(one.spans[passage.passage_id] for one in parts if passage.passage_id in one.spans)
 
 
 def lacks(question: str, passages: Sequence[Passage]) -> str:
     """The rule and the items that it lacks: "6(1) has no (a)"; "" if it has all that the question names."""
-    return "; ".join(f"{one.rule} has no {one.item}" for one in asked_parts(question, passages) if not one.spans)
+    return "; ".join(one.missing for one in asked_parts(question, passages) if one.missing)
 
 
 def having_items(question: str, named: Sequence[Passage], passages: Sequence[Passage]) -> list[str]:
     """If the rule of ``named`` lacks an item asked for, the documents whose rule of the same number has it."""
-    others = alike(question, named, passages) if lacks(question, named) else ()
+    others = same_number(question, passages, [named[0].document_id]) if lacks(question, named) else ()
     return [one.document_id for one in others if not lacks(question, [one])]
 
 
@@ -61,8 +69,7 @@ def alike(question: str, named: Sequence[Passage], passages: Sequence[Passage]) 
 
 
 def _named(question: str) -> Iterator[Named]:
-    named = [one for mention in mentions(question) for one in completed(mention).named if one.unit and one.items]
-    yield from named or (Named(found[1], tuple(re.findall(r"\w+", found[2]))) for found in _BRACKETS.finditer(question))
+    return (one for mention in asked_mentions(question) for one in mention.named if one.unit and one.items)
 
 
 def _part(named: Named, numbers: Sequence[str], passages: Sequence[Passage]) -> Part | None:

@@ -34,10 +34,10 @@ ENOUGH = 0.5  # weighted share of an instrument's words from which a document wi
 
 def names_a_rule(question: str) -> bool:
     """Whether the question names any rule by its number."""
-    return bool(_ID.search(question)) or any(one.unit for mention in _mentions(question) for one in mention.named)
+    return bool(_ID.search(question)) or any(one.unit for mention in asked_mentions(question) for one in mention.named)
 
 
-def _mentions(question: str) -> Sequence[Mention]:
+def asked_mentions(question: str) -> Sequence[Mention]:
     """The references in the question, which may be only a number, or a number that only a document's name explains."""
     found = _joined(mentions(question if any(map(str.isalpha, question)) else f"rule {question}"), question)
     holders = {(kind, named) for mention in found for kind, named in mention.within}
@@ -86,11 +86,11 @@ def asks_only_for(question: str, passage: Passage) -> bool:
     The passage must have that number, and nothing but a verb may be left without it and the name of the document.
     """
     rest, ids = question, list(_ID.finditer(question))
-    units = [one[0] for one in ids] + [one.unit for mention in _mentions(question) for one in mention.named]
+    units = [one[0] for one in ids] + [one.unit for mention in asked_mentions(question) for one in mention.named]
     own = f" {' '.join(steps(passage.number))} "
     if not any(unit and f" {' '.join(steps(unit))} " in own for unit in units):
         return False
-    spans = {(one.start, one.end) for one in _mentions(question)} | {one.span() for one in ids}
+    spans = {(one.start, one.end) for one in asked_mentions(question)} | {one.span() for one in ids}
     for start, end in sorted(spans, reverse=True):
         rest = f"{rest[:start]} {rest[end:]}"
     left = read(rest).content - read(f"{passage.title} {passage.document_id} {passage.number}").content
@@ -195,7 +195,7 @@ def _places(question: str, passages: Sequence[Passage], ranked: Sequence[str]) -
         words = read(f"{question[:start]} {question[end:]}").content & titled
         best, is_named = _best_first(having, _meant(words, resolver), order)
         yield [having[one] for one in (best[:1] if is_named else best)]
-    for mention in [] if by_id else _mentions(question):
+    for mention in [] if by_id else asked_mentions(question):
         outside = f"{question[: mention.start]} {question[mention.end :]}"
         called = _called(mention.instrument, passages) if mention.instrument else ""
         words = read(mention.instrument or outside).content
@@ -229,7 +229,7 @@ def _best_first(
 
 def _ids_in(question: str, passages: Sequence[Passage]) -> list[tuple[str, int, int]]:
     """The ids of controls in the question that passages have, with the offsets of each: "Regulation R-4"."""
-    mentioned, known = [(one.start, one.end) for one in _mentions(question)], _by_id(passages)
+    mentioned, known = [(one.start, one.end) for one in asked_mentions(question)], _by_id(passages)
     found = [one for one in _ID.finditer(question) if one[0].casefold() in known]
     return [
         (one[0].casefold(), *next((span for span in mentioned if span[0] <= one.start() < span[1]), one.span()))

@@ -17,7 +17,7 @@ from ragqa.cli.tables import passage_table
 from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.errors import ConfigError, ModelError
 from ragqa.filtering import select
-from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.fusion import fuse, led_by, rerank, reranker_scores
 from ragqa.loading import load_reranker, load_selector, with_reranker
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.records.record import AnswerRecord
@@ -340,6 +340,14 @@ def test_what_the_reranker_has_not_read_is_counted():
     assert unread(view, ON.fusion, replace(ON.reranking, model="another/one")) == 3
     partly = replace(view, reranker_scores={LAST.passage_id: 9.0})
     assert unread(partly, ON.fusion, ON.reranking) == 2
+
+
+def test_a_rule_put_first_by_its_number_leaves_nothing_unread():
+    view = viewed()
+    best = fuse(view.rankings, ON.fusion).hits[0].passage.passage_id
+    led = select(led_by(fuse(view.rankings, ON.fusion), [LAST]), ON.filtering)
+    view = replace(view, selection=led, reranker_scores={LAST.passage_id: 9.0, best: 1.0})
+    assert unread(view, ON.fusion, replace(ON.reranking, depth=2)) == 0
 
 
 def test_the_page_shows_each_rank_before_and_after():

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
-from ragqa.corpus.asked_items import asked_parts
+from ragqa.corpus.asked_items import asked_parts, spans_in
 from ragqa.corpus.citing import cited_number, short_name, short_names
 from ragqa.corpus.documents.places import place_words
 from ragqa.library.document import Entry, TextMatch
@@ -195,10 +195,7 @@ def rule_html(passages: Sequence[Passage], others: Sequence[Passage], found: Rel
     )
     rows = sorted(zip(names, map(link, others), others, strict=True), key=lambda row: row[0].casefold())
     parts = asked_parts(asked, passages)
-    ids = [one.passage_id for one in passages]
-    items = {
-        one.text: [part.spans[n] for part in parts if n in part.spans] for n, one in zip(ids, passages, strict=True)
-    }
+    items = {one.text: spans_in(one, parts) for one in passages}
     text = leaf_html(passages, link, words=items.__getitem__)
     return _TEMPLATES.rule(first, text, rows, also_html(found, corpus), parts)
 
