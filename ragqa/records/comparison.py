@@ -15,11 +15,11 @@ from ragqa.records.differences import Difference, differences
 from ragqa.records.view import Shown, View, shown
 from ragqa.scoring.repass.explanation import counted, verdict_by_index
 from ragqa.types import Candidate, Passage
+from ragqa.types.events.pipeline import STAGES
 from ragqa.types.scores import Verdict
 
 LISTED = 10  # passages of each ranking that are listed; kept passages are always listed
 REWORDED = 0.6  # least ratio of matching characters, in [0, 1], of two sentences that count as reworded
-STAGES = ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +200,7 @@ _SHOWN = {  # digits, and whether more is better
     "Obligation coverage OC": (3, 1),
     "Answer relevance": (3, 1),
     "Obligations covered": (0, 1),
+    "Obligations in all": (0, 0),
     "Passages kept": (0, 0),
     "Sentences": (0, 0),
 }
@@ -214,13 +215,14 @@ def _figures(view: View, found: Shown) -> dict[str, float | None]:
         "Obligation coverage OC": repass.obligation_coverage if repass else None,
         "Answer relevance": view.answer_relevance.value if view.answer_relevance else None,
         "Obligations covered": float(len(found.obligations) - len(found.uncovered)) if repass else None,
+        "Obligations in all": float(len(found.obligations)) if repass else None,
         "Passages kept": float(len(view.selection.kept)) if view.selection else None,
         "Sentences": float(len(view.answer.sentences)) if view.answer else None,
     }
 
 
 def _seconds(a: View, b: View) -> tuple[ValueRow, ...]:
-    stages = [stage for stage in STAGES if stage in a.seconds or stage in b.seconds]
+    stages = [stage for stage in dict.fromkeys(STAGES.values()) if stage in a.seconds or stage in b.seconds]
     rows = [ValueRow(stage, a.seconds.get(stage), b.seconds.get(stage), 2) for stage in stages]
     totals = [sum(view.seconds.get(stage, 0.0) for stage in stages) or None for view in (a, b)]
     return (*rows, ValueRow("in all", totals[0], totals[1], 2)) if rows else ()

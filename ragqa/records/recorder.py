@@ -20,20 +20,11 @@ from ragqa.records.store import RecordStore
 from ragqa.settings.config import Config
 from ragqa.types import Answer, Candidate, ModelInfo, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
-from ragqa.types.events.pipeline import FIRST_WORDS, Answered, Event, Fused, Reranked, Retrieved, Selected
+from ragqa.types.events.pipeline import FIRST_WORDS, STAGES, Answered, Event, Reranked, Retrieved, Selected
 from ragqa.types.events.scoring import RelevanceMeasured, Scored
 
 if TYPE_CHECKING:
     from ragqa.records.traces import Spans
-
-_STAGES: dict[type, str] = {
-    Retrieved: "retrieval",
-    Fused: "fusion",
-    Reranked: "reranking",
-    Selected: "filtering",
-    Answered: "generation",
-    Scored: "scoring",
-}
 
 
 def words_per_second(text: str, seconds: Mapping[str, float]) -> float | None:
@@ -76,9 +67,9 @@ class Recorder:
     def observe(self, event: Event) -> None:
         """Records the event; saves when the answer, its scores or a best answer so far are complete."""
         self._spent += time.perf_counter() - self._resumed
-        stage = _STAGES.get(type(event))
+        stage = STAGES.get(type(event))
         if stage:
-            self.seconds[stage], self._spent = self._spent, 0.0
+            self.seconds[stage], self._spent = self.seconds.get(stage, 0.0) + self._spent, 0.0
         if self._spans:
             self._spans.observe(event, stage or "", self.seconds.get(stage or "", 0.0))
         self._take(event)

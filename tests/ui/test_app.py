@@ -255,7 +255,7 @@ def test_another_corpus_or_generator_labels_the_answer(app):
     )
     at.selectbox(key="corpus").select("encyclopedia").run()
     assert not at.exception
-    assert "corpus rulebook" in words(at)
+    assert "other corpus" in words(at)
     assert "A firm must act at once." in words(at)
 
 

@@ -106,7 +106,7 @@ def test_rows_are_found_by_words_party_strength_and_status_and_a_new_version_is_
     assert HOSTILE not in html
     assert HOSTILE in unescape(html)
     at = page()
-    at.selectbox(key="register_state").set_value("gone").run()
+    at.selectbox(key="register_change").set_value("gone").run()
     assert "Rows 1 to 1 of 1, 2 in the register" in told(at)[1]
 
 

@@ -122,7 +122,7 @@ def test_a_citation_shows_what_the_verdict_rests_on_in_that_passage(evaluation):
 def test_an_obligation_says_what_is_missing_beside_the_raw_margin(evaluation):
     html = obligations_html(evaluation.obligations, SOURCES, 0.7, verdicts=evaluation.obligation_verdicts)
     covered, in_part, uncovered = html.split('<button type="button"')[1:]
-    assert "coveredraw: best 0.900margin +0.200" in assert_harmless("<button" + covered).text
+    assert "coveredraw P(entailment) 0.900, 0.200 above the threshold" in assert_harmless("<button" + covered).text
     assert "Sentence 1 tells of the report." in in_part
     assert "Decided by: part." in in_part
     assert "Missing:</b> “the estimated volume”." in in_part

@@ -182,7 +182,7 @@ def test_the_language_model_differs_only_where_it_is_asked():
 @pytest.mark.parametrize(
     ("settings_now", "label"),
     [
-        (changed(index="encyclopedia", filtering=FilteringConfig(0.0)), "corpus rulebook"),
+        (changed(index="encyclopedia", filtering=FilteringConfig(0.0)), "other corpus"),
         (changed(generation=GenerationConfig("extractive")), "other generator"),
         (changed(generation=GenerationConfig("direct", quote_anyway=True)), "other options"),
         (changed(filtering=FilteringConfig(1.0, 0.01, 1)), "earlier filter"),

@@ -347,7 +347,7 @@ def _respelt(question: str, missing: Sequence[str], ranking: Ranking) -> tuple[s
     known = {word.lower for hit in ranking.hits for word in words_of(hit.passage.text)} if missing else set()
     respelt = question
     for word in missing:
-        near = get_close_matches(word, [one for one in known if one[0] == word[0]], 1, ALMOST)
+        near = get_close_matches(word.lower(), [one for one in known if one[0] == word[0].lower()], 1, ALMOST)
         if near and len(word) >= FEWEST_LETTERS:
             respelt = re.sub(rf"\b{re.escape(word)}\b", near[0], respelt, flags=re.IGNORECASE)
     return (respelt,) if respelt != question else ()

@@ -230,7 +230,7 @@ _MANY: Final = 0.5  # a kind of answer that is missing by this much is reported 
 class Answerability:
     """The probability that the sentence chosen for a part answers it, and the reasons against it in words.
 
-    ``missing`` are words of the question that no passage found has.
+    ``missing`` are words of the question, as written there, that no passage found has.
     """
 
     value: float
@@ -255,7 +255,8 @@ def answerability(part: Part, best: Measured, evidence: Evidence, n_words: int) 
     if best.answers is not None:
         told = ANSWERS * best.answers + COVER * best.passage_cover + FIT * best.fit + CONSTANT
         total = told if n_words <= TAUGHT else max(told, total)
-    missing = tuple(dict.fromkeys(word.lower for word in words_of(part.text) if word.stem in absent))
+    lacking = (word for word in words_of(part.text) if word.stem in absent)
+    missing = tuple(dict.fromkeys(part.text[word.start : word.end] for word in lacking))
     reasons = []
     if missing:
         reasons.append("no passage found has " + ", ".join(f'"{word}"' for word in missing))

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from ragqa.types import Answer, Ranking, Selection
-from ragqa.types.events.generation import GenerationEvent
+from ragqa.types.events.generation import EvidenceFound, GenerationEvent, SubQuestionAnswered
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 
 FIRST_WORDS = "first words"  # in `Recorded.seconds`: the part of the stage "generation" until its first words
@@ -72,6 +74,18 @@ class Recorded:
     seconds: Mapping[str, float]
 
 
+STAGES: Final[Mapping[type, str]] = MappingProxyType(
+    {  # the stage that ends with each event, in order
+        Retrieved: "retrieval",
+        Fused: "fusion",
+        Reranked: "reranking",
+        EvidenceFound: "sub-questions",
+        SubQuestionAnswered: "sub-questions",
+        Selected: "filtering",
+        Answered: "generation",
+        Scored: "scoring",
+    }
+)
 Event = (
     Retrieved
     | Fused

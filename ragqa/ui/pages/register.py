@@ -138,7 +138,7 @@ def _wanted(held: Register) -> Wanted:
             choice("Who", parties(held.rows), width=200, accept_new_options=True),
             choice("Strength", [str(one) for one in Strength if one is not Strength.NONE]),
             choice("Status", [*STATUSES, NO_STATUS]),
-            choice("State", STATES),
+            choice("Change", STATES),
             any(row.is_recital for row in held.rows)
             and st.checkbox("Recitals", key="register_recitals", on_change=_to, args=(0,)),
         )
@@ -175,7 +175,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
             **{name: getattr(handlings[row.obligation_id], name) for name in FIELDS},
             "deadline": row.parts.deadline.text if row.parts.deadline else "",
             "condition": row.parts.condition.text if row.parts.condition else "",
-            "state": state_of.get(row.obligation_id, "").replace("unchanged", ""),
+            "change": state_of.get(row.obligation_id, "").replace("unchanged", ""),
         }
         for row, text in zip(shown, told_apart(shown), strict=True)
         for address in (read_address(corpus, row.passage_id, (row.start, row.end)),)
@@ -200,7 +200,7 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
             "due": _COLUMN.TextColumn(width=100, validate=r"^(\d{4}-\d\d-\d\d)?$", help="A day, YYYY-MM-DD"),
             "note": _COLUMN.TextColumn(width=180, max_chars=LONGEST),
             "reason": _COLUMN.TextColumn(width=140, max_chars=LONGEST, help="Why a row is not applicable"),
-            "state": _COLUMN.TextColumn(width=80),
+            "change": _COLUMN.TextColumn(width=80),
         },
         on_change=_note,
         args=(key, ids, corpus, file),

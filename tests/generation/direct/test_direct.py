@@ -257,6 +257,11 @@ def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest
     assert not any(isinstance(event, PassagesAdded) for event in events)
 
 
+def test_a_word_that_no_passage_has_is_named_as_it_was_asked():
+    _, answer, _ = asked("Which ships sail to France?", ranked(*TITANIC))
+    assert "“France”" in answer.text
+
+
 def test_a_refusal_names_the_nearest_passages_as_they_are_cited():
     title = "REGULATION (EU) 2026/7 OF THE COUNCIL of 3 May 2026 on ships that leave in the night"
     ship = passage("1:1", TITANIC[0], title=title, number="CHAPTER I.Article 7.1.")

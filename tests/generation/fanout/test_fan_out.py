@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -118,6 +119,17 @@ def test_a_sentence_of_two_sub_questions_comes_once_with_both_citations():
     events = run("Is Mount Eben or Mount Eben Hut older?", retriever=WordRetriever((EBEN, twin)))
     texts = [sentence.text for sentence in events.one(Answered).answer.sentences]
     assert len(texts) == len(set(texts))
+
+
+def test_the_time_of_its_searches_is_not_that_of_the_filter(store):
+    class Slow(WordRetriever):
+        def retrieve(self, question, top_k):
+            time.sleep(0.05)
+            return super().retrieve(question, top_k)
+
+    events = run(COMPARISON, retriever=Slow(), records=store)
+    seconds = store.load(events.one(Recorded).record_id).seconds
+    assert seconds["sub-questions"] >= 0.1 > seconds["filtering"]
 
 
 def test_repass_scores_the_answer_against_the_union(store):

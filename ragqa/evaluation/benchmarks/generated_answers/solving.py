@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -16,18 +16,11 @@ from ragqa.infra.validation import adapter_of
 from ragqa.pipeline import Pipeline
 from ragqa.types import Answer, Passage, Question, Selection
 from ragqa.types.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
+from ragqa.types.events.pipeline import STAGES, Event, Selected
 from ragqa.types.events.pipeline import Answered as AnsweredEvent
-from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.streams import returned
 
 KEPT_HITS: Final = 100  # of a ranking; RIRAG measures at 10 and 100
-_STAGES: Final[Mapping[type, str]] = {
-    Retrieved: "retrieval",
-    Fused: "fusion",
-    Reranked: "reranking",
-    Selected: "filtering",
-    AnsweredEvent: "generation",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +65,8 @@ def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:
     with closing(pipeline.run(question)) as events:  # type: ignore[type-var]
         for event in events:
             spent += time.perf_counter() - resumed
-            if stage := _STAGES.get(type(event)):
-                seconds[stage], spent = spent, 0.0
+            if stage := STAGES.get(type(event)):
+                seconds[stage], spent = seconds.get(stage, 0.0) + spent, 0.0
             steps += _step(event)
             match event:
                 case Selected(selection):
