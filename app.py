@@ -70,14 +70,15 @@ def draw() -> None:
     st.session_state["came_from"], st.session_state["page"] = st.session_state.get("page"), page.url_path
     try:
         page.run()
-        _bar(sections[""], sections["Lab"])
+        _bar(sections[""], sections["Lab"], page)
     except AccessError as error:
         st.html(notice_html(str(error), "bad"))
 
 
-def _bar(pages: list[StreamlitPage], lab: list[StreamlitPage]) -> None:
-    """The navigation at the bottom of a phone, where the one at the top is collapsed."""
-    with st.container(key="phone", horizontal=True, gap="small"):
+def _bar(pages: list[StreamlitPage], lab: list[StreamlitPage], now: StreamlitPage) -> None:
+    """The navigation at the bottom of a phone, where the one at the top is collapsed; both mark where one is."""
+    where = "in_lab" if now in lab else "in_library" if now.visibility == "hidden" else None
+    with st.container(key=where), st.container(key="phone", horizontal=True, gap="small"):
         for page in pages:
             if page.visibility == "visible":
                 st.page_link(page)

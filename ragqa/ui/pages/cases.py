@@ -20,6 +20,7 @@ from ragqa.ui import access
 from ragqa.ui.html.cases import case_html, cases_html
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.notices import draw_notices, error_kept
 from ragqa.ui.state import resources
 from ragqa.ui.state.desk import case_desk
 
@@ -34,7 +35,7 @@ _DECISIONS = {"Approve": Step.APPROVED, "Return": Step.RETURNED, "Override": Ste
 def draw_cases(paths: Paths) -> None:
     """The cases that the person may see, with a search, and a form for a new case."""
     desk = _desk(paths)
-    _said()
+    draw_notices(_SAID)
     with st.container(horizontal=True, vertical_alignment="bottom", key="case_bar"):
         words = st.text_input("Words anywhere in a case", key="case_words", width=320)
         if access.gate().may(Act.CASE):
@@ -63,7 +64,7 @@ def draw_case(case_id: str, paths: Paths) -> None:
     shared = f", shared with {', '.join(map(plain_markdown, case.names))}" if case.names else ""
     opened = f"opened by {plain_markdown(case.opened.by.shown)}, {case.opened.at[:10]}"
     st.caption(f"[All cases](records?cases=1) · Case {case.case_id}, {opened}{shared}.")
-    _said()
+    draw_notices(_SAID)
     st.html(case_html(case, looked))
     if not access.gate().may(Act.CASE):
         return
@@ -89,7 +90,7 @@ def draw_add(ref: str, paths: Paths) -> None:
     """A form that adds the item ``ref`` to a case; a record's page then shows the case, others a link to it."""
     if not access.gate().may(Act.CASE):
         return
-    _said()
+    draw_notices(_SAID)
     with st.popover("Add to case"):
         titles = {"": _NEW} | {one.case_id: one.title for one in _desk(paths).store.list()}
         chosen = st.selectbox("Case", list(titles), format_func=titles.__getitem__, key="case_into")
@@ -178,15 +179,8 @@ def _keep_name() -> None:
 def _step(do: Callable[..., object], *given: object) -> None:
     """Takes a step at this person's desk; a failure is shown on the page."""
     st.session_state.pop(_SAID, None)
-    try:
+    with error_kept(_SAID):
         do(_desk(Paths.from_env()), *given)
-    except RagqaError as error:
-        st.session_state[_SAID] = str(error)
-
-
-def _said() -> None:
-    if _SAID in st.session_state:
-        st.html(notice_html(st.session_state.pop(_SAID), "bad"))
 
 
 def _typed(step: str, key: str) -> Callable[[CaseDesk, str], object]:

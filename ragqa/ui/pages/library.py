@@ -10,7 +10,6 @@ import streamlit as st
 from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.english.words import quantity
-from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
 from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name, title_of
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
@@ -22,9 +21,8 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import links_html, plain_markdown
-from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
-from ragqa.ui.pages.notices import draw_notices, error_kept, keep_notices
+from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown, keep_notices
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import used_once
 
@@ -89,13 +87,11 @@ def _new_corpus(paths: Paths) -> None:
 def _watched(paths: Paths) -> None:
     """The proposals of the watched folder; nothing of them is indexed before a person says so."""
     own = resources.own_collections(paths)
-    try:
+    proposed: tuple[Proposal, ...] = ()
+    with error_shown("mixed"):
         folder = watched_folder()
+        hidden = dismissed(paths.watched_dismissed) if folder else frozenset()
         proposed = proposals(folder, own) if folder else ()
-        hidden = dismissed(paths.watched_dismissed) if proposed else frozenset()
-    except RagqaError as error:
-        st.html(notice_html(str(error), "mixed"))
-        return
     if not proposed:
         return
     found = [one for one in proposed if one.digest not in hidden]
@@ -156,12 +152,9 @@ def _corpora(paths: Paths) -> None:
     st.subheader("Corpora", anchor=False)
     known = {entry.name: entry for entry in list_indexes(paths.indexes)}
     for collection in found:
-        with st.container(horizontal=True, vertical_alignment="center", key=f"corpus_{collection.name}"):
-            try:
-                catalogue = collection.read()
-            except RagqaError as error:
-                st.html(notice_html(str(error), "bad"))
-                continue
+        row = st.container(horizontal=True, vertical_alignment="center", key=f"corpus_{collection.name}")
+        with row, error_shown():
+            catalogue = collection.read()
             st.button(
                 f"**{plain_markdown(catalogue.title)}**",
                 key=f"open_{collection.name}",

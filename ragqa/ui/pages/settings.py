@@ -12,7 +12,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from ragqa.errors import RagqaError
 from ragqa.infra.http import missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
@@ -40,6 +39,7 @@ from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import RENDER, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
+from ragqa.ui.pages.notices import draw_notices, error_kept, keep_notices
 from ragqa.ui.pages.widgets import radio, slider, widgets
 from ragqa.ui.state import resources
 from ragqa.ui.state.settings_values import (
@@ -198,9 +198,7 @@ def _changes(
             )
     if saved:
         st.rerun()
-    told, kind = st.session_state.pop(_SAVED, ("", ""))
-    if told:
-        st.html(notice_html(told, kind))
+    draw_notices(_SAVED)
 
 
 def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None:
@@ -208,14 +206,11 @@ def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None
     name = str(st.session_state.get("preset_name", "")).strip()
     since = ", ".join(row.words for row in changed) or "nothing changed"
     words = f"Saved on the page, {datetime.now(UTC):%Y-%m-%d}, from “{preset.name}”: {since}."[:LONGEST_EXPLANATION]
-    try:
+    with error_kept(_SAVED):
         with access.gate().doing(Act.PRESET, name=name):
             file = save_preset(Preset.of(name, words, config), Paths.from_env().presets)
-    except RagqaError as error:
-        st.session_state[_SAVED] = (str(error), "bad")
-        return
-    st.session_state["preset"] = name
-    st.session_state[_SAVED] = (f"Saved as “{name}” in {file.name}; `ragqa ask --preset` takes the name too.", "good")
+        st.session_state["preset"] = name
+        keep_notices(_SAVED, (f"Saved as “{name}” in {file.name}; `ragqa ask --preset` takes the name too.", "good"))
 
 
 def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: View | None) -> None:

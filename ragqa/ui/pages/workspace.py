@@ -8,7 +8,6 @@ from functools import partial
 import streamlit as st
 
 from ragqa.corpus.asked_items import alike
-from ragqa.errors import RagqaError
 from ragqa.fusion import by_number
 from ragqa.index import Index
 from ragqa.library.related import merged
@@ -20,9 +19,10 @@ from ragqa.types import Passage
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.reader import also_html, rule_html
-from ragqa.ui.html.render import RENDER, notice_html
+from ragqa.ui.html.render import RENDER
 from ragqa.ui.pages.follow_up import draw_choices, draw_follow_up, draw_next, draw_thread
 from ragqa.ui.pages.notes import draw_findings_bar, notes_of
+from ragqa.ui.pages.notices import error_shown
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.pages.tabs import draw_tabs, shows_raw
 from ragqa.ui.panes import draw_panes
@@ -117,10 +117,8 @@ def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None
     if not access.gate().owns(run.owner):
         return
     if view.record_id and not view.running:
-        try:
+        with error_shown():
             record = resources.record_json(view.record_id, paths.records)
-        except RagqaError as error:
-            st.html(notice_html(str(error), "bad"))
     if view.rankings or view.error:
         draw_tabs(view, with_moved_filter(settings), index, record)
 
