@@ -108,7 +108,8 @@ def test_the_planted_changes_are_found_with_what_rests_on_them_and_nothing_else(
     for one in items:
         resting = {"new": [], "changed": ["ours"], "gone": ["ours", "read again"]}[one.change.what]
         assert one.gaps == dict.fromkeys(resting, "covered")
-    assert 'href="gaps?corpus=rules&amp;policies=read%20again"' in work_html(items, "rules", n_versions=2)
+    html = work_html(items, "rules", {"read again": "Staff handbook"}, n_versions=2)
+    assert '<a href="gaps?corpus=rules&amp;policies=read%20again" target="_self">Staff handbook</a>' in html
     told = {(one.change.what, one.row.number): one for one in items}
     assert sorted((one.change.what, one.row.number) for one in items) == sorted(
         (what, number) for what, number, _ in PLAN["planted"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
-from ragqa.english.words import quantity
+from ragqa.english.words import cut, quantity
 from ragqa.library.changes import DocumentChange, PassageChange, word_changes
 from ragqa.library.work_list import WorkItem
 from ragqa.ui.html.reader import read_address
@@ -45,7 +45,7 @@ def reading_html(reading: Reading) -> str:
         told.append(f"Left out, as no part of the text: {left_out}.")
     often = [(text, times) for _, text, times in reading.left_out if text and times > 1][:OFTEN]
     if often:
-        shown = ", ".join(f"“{' '.join(text.split())[:60]}” ({times:,})" for text, times in often)
+        shown = ", ".join(f"“{cut(' '.join(text.split()), 60)}” ({times:,})" for text, times in often)
         told.append(f"Most often: {shown}.")
     return _TEMPLATES.reading(told, reading.warnings, outline_html(reading.outline))
 
@@ -78,8 +78,8 @@ def marked_difference(before: str, after: str) -> tuple[str, str]:
     return " ".join(sides[0]), " ".join(sides[1])
 
 
-def work_html(items: Sequence[WorkItem], corpus: str, *, n_versions: int) -> str:
-    """The work list of a new version: each changed row, who handles it, and the answers that rest on it."""
+def work_html(items: Sequence[WorkItem], corpus: str, titles: Mapping[str, str], *, n_versions: int) -> str:
+    """The work list of a new version: each changed row, its handling, and what rests on it; corpora by ``titles``."""
     counts = Counter[str](one.change.what for one in items)
     rows = []
     for one in items[:SHOWN_CHANGES]:
@@ -90,4 +90,4 @@ def work_html(items: Sequence[WorkItem], corpus: str, *, n_versions: int) -> str
         rows.append((one, _KINDS[one.change.what], before and sides[0], after and sides[1], address, who))
     badges = [(f"{counts[what]} {what}", kind) for what, kind in _KINDS.items() if counts[what]]
     n_answers = len({name for one in items for name in one.answers})
-    return _TEMPLATES.work(badges, rows, len(items) - SHOWN_CHANGES, n_answers, n_versions, corpus)
+    return _TEMPLATES.work(badges, rows, len(items) - SHOWN_CHANGES, n_answers, n_versions, corpus, titles)

@@ -149,8 +149,7 @@ def _start(chosen: list[Config], paths: Paths) -> None:
             first.stop()
         st.html(notice_html(str(error), "mixed"))
         return
-    for run in st.session_state.get(_RUNS) or ():
-        run.stop()
+    _stop(st.session_state.get(_RUNS) or ())
     st.session_state[_RUNS] = (first, second)
     for run in (first, second):
         resources.runs().add(run)
@@ -204,7 +203,7 @@ def _live(runs: tuple[Run, Run]) -> None:
         st.rerun()
 
 
-def _stop(runs: tuple[Run, Run]) -> None:
+def _stop(runs: tuple[Run, ...]) -> None:
     for run in runs:
         run.stop()
 

@@ -95,7 +95,8 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
         answers = answers_before(corpus, index.manifest.corpus_sha256, resources.record_store(paths.records))
         with st.spinner("Looking for answers that rest on what changed"):
             gaps = gap_results(paths.home / "gaps" / corpus, resources.index_names(paths))
-            st.html(work_html(work_list(held, changes, answers, index, gaps), corpus, n_versions=len(versions)))
+            items, titles = work_list(held, changes, answers, index, gaps), resources.corpus_titles(gaps, paths)
+            st.html(work_html(items, corpus, titles, n_versions=len(versions)))
         return
     found = matching(held, changes, _wanted(held))
     after = min(int(st.session_state.get(_AFTER, 0)), max(0, len(found) - 1) // PAGE * PAGE)
