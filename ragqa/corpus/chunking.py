@@ -71,15 +71,19 @@ def markdown_outline(text: str) -> Outline:
     inline_parser = MarkdownIt("commonmark")
     block_parser = MarkdownIt("commonmark").enable("table")
     block_parser.core.ruler.enableOnly(["normalize", "block"])  # only headings need inline parsing
-    front = _FRONT_MATTER.match(text)
-    matter = front.group() if front else ""
+    matter, named = front_matter(text)
     n_front_lines = matter.count("\n") + (bool(matter) and not matter.endswith("\n"))
     body = "\n" * n_front_lines + text[len(matter) :]  # blank lines in place of the front matter keep line numbers
     nodes = [node for node in SyntaxTreeNode(block_parser.parse(body)).children if node.map]
     title, sections = _sections(nodes, _Lines(text), n_front_lines, inline_parser)
-    if not title and (named := _FRONT_TITLE.search(matter)):
-        title = named.group(2)
-    return Outline(title, sections)
+    return Outline(title or named, sections)
+
+
+def front_matter(text: str) -> tuple[str, str]:
+    """The YAML front matter at the start of a Markdown text, and its title; "" where there is none."""
+    front = _FRONT_MATTER.match(text)
+    named = _FRONT_TITLE.search(front.group()) if front else None
+    return front.group() if front else "", named.group(2) if named else ""
 
 
 class _Lines:

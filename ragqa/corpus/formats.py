@@ -85,8 +85,8 @@ def detect_format(source: Path) -> str:
         return "pandachat"
     single = {"pandachat", *DOCUMENT_FORMATS} - {"documents"}
     counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name not in single}
-    if counts["documents"]:
-        counts["text"] = 0  # read with the documents
+    if counts["text"] and (counts["documents"] or _has_rules(source)):
+        counts |= {"documents": counts["documents"] + counts["text"], "text": 0}  # read with the documents
     found = [name for name, count in counts.items() if count]
     if len(found) == 1:
         return found[0]
@@ -99,3 +99,9 @@ def detect_format(source: Path) -> str:
             "dump (.xml) files; choose another source, or say what it is with --format"
         )
     raise CorpusError(msg)
+
+
+def _has_rules(source: Path) -> bool:
+    from ragqa.corpus.documents.markdown import is_rules  # a module that few questions need
+
+    return any(map(is_rules, text.files(source)))

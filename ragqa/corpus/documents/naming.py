@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import Final
 
 from ragqa.corpus.documents.counting import ITEM_WORDS, MAX_TITLE, MAX_TITLE_WORDS, read_block
@@ -21,6 +21,7 @@ from ragqa.corpus.documents.labels import (
     opens,
     opens_list,
     read_label,
+    split_label,
 )
 from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Kind
 
@@ -54,6 +55,27 @@ def named(blocks: Iterable[Block]) -> Iterator[Block]:
             found.update(names)
     for n, block in enumerate(blocks):
         yield replace(block, kind="heading", level=BOLD_LEVEL) if n in found else block
+
+
+def once_numbered(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks; the number of a heading that its text repeats ("16. Uses", "16. (1) A lender …") is left out there."""
+    blocks = list(blocks)
+    yield from blocks[:1]
+    for n, (heading, block) in enumerate(pairwise(blocks), start=1):
+        step = _read(heading)[0] if heading.kind == "heading" and block.kind == "text" else ()
+        if len(step) == 1 and step[0].style in _NUMBERED and _read(block)[0][:1] == step:
+            below = takewhile(lambda one: one.kind != "heading", blocks[n + 1 :])
+            counts_on = any(
+                own[0].style == step[0].style and follows(step[0].value, own[0].value)
+                for one in below
+                if (own := _read(one)[0])
+            )
+            label = heading.label or split_label(heading.text)[0]
+            if not counts_on and block.text.startswith(label) and not block.label:  # else items of a list
+                block = replace(block, text=block.text.removeprefix(label).lstrip())
+            elif not counts_on and block.label == label:
+                block = replace(block, label="")
+        yield block
 
 
 def _may_name(blocks: Sequence[Block], n: int) -> bool:

@@ -47,7 +47,7 @@ from ragqa.corpus.documents.labels import (
     opens_list,
 )
 from ragqa.corpus.documents.model import OUTERMOST, TOLERANCE, Block, Unit, aligned
-from ragqa.corpus.documents.naming import named, titled
+from ragqa.corpus.documents.naming import named, once_numbered, titled
 
 _DEEPEST: Final = 40  # nested units; deeper ones become siblings of the last
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
@@ -55,7 +55,7 @@ _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's tree of units."""
-    blocks = list(named(titled(counted_on(sources_apart(blocks)))))
+    blocks = list(named(titled(once_numbered(counted_on(sources_apart(blocks))))))
     builder = _Builder(blocks)
     numbered = (n for n, one in enumerate(blocks) if one.kind == "heading" and is_of_page(one) and numbers_a_part(one))
     first = next(numbered, None)

@@ -28,6 +28,7 @@ from ragqa.corpus.documents.exported import exported
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
+from ragqa.corpus.documents.markdown import is_rules, parse_markdown
 from ragqa.corpus.documents.model import BROKEN, MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
@@ -47,6 +48,7 @@ _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "Word": parse_docx,
     "Excel": parse_xlsx,
     "CSV": parse_csv,
+    "text": parse_markdown,
 }
 
 
@@ -55,7 +57,7 @@ def read_document(
 ) -> dict[str, Any]:
     """The values of `ragqa.corpus.documents.process.Reading` for this file. Raises CorpusError."""
     check(path, kind)
-    if kind == "text":
+    if kind == "text" and not is_rules(path):
         passages = tuple(chunks(path, path.name, document_id, max_tokens))
         if not passages:
             msg = "expected text, found none below its headings; take it out"
