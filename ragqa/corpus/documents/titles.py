@@ -33,6 +33,7 @@ _NAMED: Final = re.compile(
     r"(?:(?:[A-Z]{2,6} |§ ?)\d[\w.-]*|\d+(?:[.-]\d+)+)\.? [A-Z][^.]{3,200}\.(?= )"
 )  # "4.2 Oil. A keeper …"
 _SKIPPED: Final = 2  # texts between entries, such as page numbers in a column of their own
+_LEAD_WORDS: Final = 8  # a longer text that ends in a colon begins a list of the text, not the contents
 # The title that programs write if the author gave none.
 _DEFAULT: Final = re.compile(r"(?:untitled|(?:word )?document|presentation|microsoft \w+ - .*)[\s\d]*", re.IGNORECASE)
 
@@ -106,7 +107,10 @@ def _shortened(title: str) -> str:
 
 
 def leave_out_contents(parsed: Parsed) -> None:
-    """Leaves out entries of a table of contents: in the order of the headings below, or with dots to their pages."""
+    """Leaves out entries of a table of contents: in the order of the headings below, or with dots to their pages.
+
+    Items after a sentence that ends in a colon ("… by any of the following types:") are text.
+    """
     blocks = parsed.blocks
     if blocks and blocks[0].place.startswith("sheet="):
         return
@@ -119,8 +123,11 @@ def leave_out_contents(parsed: Parsed) -> None:
     run: list[int] = []
     aims: list[int] = []
     gone: set[int] = set()
+    is_led = False
     for n, block in enumerate(blocks):
-        if aims and n >= aims[0]:  # the text begins
+        if block.kind == "heading" or block.text[-1:] in {".", ":"}:
+            is_led = block.text[-1:] == ":" and len(words_of(block.text)) > _LEAD_WORDS
+        if is_led or (aims and n >= aims[0]):  # the text begins
             run, aims = [], []
             continue
         after = aims[-1] if aims and aims[-1] < len(blocks) else n

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.model import Block, Parsed
-from ragqa.corpus.documents.titles import title_of
+from ragqa.corpus.documents.titles import leave_out_contents, title_of
 
 CHAPTER = Block("General", "heading", level=3)
 
@@ -53,3 +54,16 @@ def test_a_long_title_is_shortened_to_its_first_line_and_its_short_title():
     found = title_of(parsed_of("R_7.xml", *map(Block, lines)), "r7")
     assert found == "REGULATION 2026/7 OF THE FERRY COUNCIL (Ferry Dues Act)"
     assert len(title_of(parsed_of("The Duty " * 100), "x")) <= 300
+
+
+def test_a_list_that_a_sentence_begins_is_no_table_of_contents(tmp_path):
+    lamps = "".join(f"<li>{name} Lamp (Section 5.{n})</li>" for n, name in enumerate(("Oil", "Gas", "Bell"), start=1))
+    rules = "".join(
+        f"<h2>4.{n} {who}</h2><p>A {who} must light a boat with any of the following lamps:</p><ul>{lamps}</ul>"
+        for n, who in enumerate(("keeper", "master"), start=1)
+    )
+    path = tmp_path / "a.html"
+    path.write_text(f"<html><body><h1>Lamps</h1>{rules}</body></html>", encoding="utf-8")
+    parsed = parse_html(path)
+    leave_out_contents(parsed)
+    assert [block.text for block in parsed.blocks].count("Gas Lamp (Section 5.2)") == 2
