@@ -86,7 +86,7 @@ def detect_format(source: Path) -> str:
     single = {"pandachat", *DOCUMENT_FORMATS} - {"documents"}
     counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name not in single}
     if counts["text"] and (counts["documents"] or _has_rules(source)):
-        counts |= {"documents": counts["documents"] + counts["text"], "text": 0}  # read with the documents
+        counts |= {"documents": counts["documents"] or counts["text"], "text": 0}  # read with the documents
     found = [name for name, count in counts.items() if count]
     if len(found) == 1:
         return found[0]

@@ -48,7 +48,7 @@ _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "Word": parse_docx,
     "Excel": parse_xlsx,
     "CSV": parse_csv,
-    "text": parse_markdown,
+    "text": parse_markdown,  # if it `is_rules`
 }
 
 
