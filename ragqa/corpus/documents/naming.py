@@ -58,7 +58,7 @@ def named(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def once_numbered(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks; the number of a heading that its text repeats ("16. Uses", "16. (1) A lender …") is left out there."""
+    """The blocks; a heading's number that its text repeats ("16. Uses", "16. (1) A lender …") is left out there."""
     blocks = list(blocks)
     yield from blocks[:1]
     for n, (heading, block) in enumerate(pairwise(blocks), start=1):
