@@ -155,7 +155,7 @@ def test_the_ledger_says_covered_by_which_sentence_with_what_margin(finished):
     text = Tags(obligations_html(scored.paper.obligations, selection.passages, 0.7)).text
     assert "covered" in text
     assert "not covered" in text
-    assert f"margin {0.9 - 0.7:+.3f}" in text
+    assert f"{0.9 - 0.7:.3f} above the threshold" in text
     assert "answer sentence 1" in text
 
 
