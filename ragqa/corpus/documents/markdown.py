@@ -57,4 +57,4 @@ def _break_before_marks(state: StateCore) -> None:
     for token in state.tokens:
         for piece, after in pairwise(token.children or []):
             if piece.type == "softbreak" and _MARK.match(after.content) and split_label(after.content.strip())[0]:
-                piece.type, piece.tag = "hardbreak", "br"
+                piece.type = "hardbreak"

@@ -70,11 +70,11 @@ def once_numbered(blocks: Iterable[Block]) -> Iterator[Block]:
                 for one in below
                 if (own := _read(one)[0])
             )
-            label = heading.label or split_label(heading.text)[0]
-            if not counts_on and block.text.startswith(label) and not block.label:  # else items of a list
-                block = replace(block, text=block.text.removeprefix(label).lstrip())
-            elif not counts_on and block.label == label:
+            number = (heading.label or split_label(heading.text)[0]).rstrip(".")
+            if not counts_on and block.label.rstrip(".") == number:  # else items of a list
                 block = replace(block, label="")
+            elif not counts_on and not block.label and block.text.startswith(number):
+                block = replace(block, text=block.text.removeprefix(number).lstrip(". \t"))
         yield block
 
 

@@ -72,6 +72,13 @@ def test_items_that_begin_with_the_number_of_their_heading_keep_theirs(tmp_path)
     ]  # fmt: skip
 
 
+def test_a_number_that_is_repeated_with_another_mark_counts_once(tmp_path):
+    path = tmp_path / "act.md"
+    path.write_text("# Act\n\n## 1.1 Oil\n\n1.1. (1) Buy oil.\n\n## 1.2 Days\n\n1.2 (1) Rest.\n\n## 1.3 End\n\nGo.")
+    found = passages(path)
+    assert (found["1.1.(1)"].text, found["1.2.(1)"].text) == ("Buy oil.", "Rest.")
+
+
 def test_a_folder_of_rules_in_markdown_is_read_as_documents(act, tmp_path):
     assert detect_format(tmp_path) == detect_format(act) == "documents"
     assert "PART 2.16.(2)" in {one.number for one in load_corpus(tmp_path).passages}
