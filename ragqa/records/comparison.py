@@ -15,7 +15,7 @@ from ragqa.records.differences import Difference, differences
 from ragqa.records.view import Shown, View, shown
 from ragqa.scoring.repass.explanation import counted, verdict_by_index
 from ragqa.types import Candidate, Passage
-from ragqa.types.events.pipeline import STAGES
+from ragqa.types.events.pipeline import STAGE_NAMES
 from ragqa.types.scores import Verdict
 
 LISTED = 10  # passages of each ranking that are listed; kept passages are always listed
@@ -222,7 +222,7 @@ def _figures(view: View, found: Shown) -> dict[str, float | None]:
 
 
 def _seconds(a: View, b: View) -> tuple[ValueRow, ...]:
-    stages = [stage for stage in dict.fromkeys(STAGES.values()) if stage in a.seconds or stage in b.seconds]
+    stages = [stage for stage in STAGE_NAMES if stage in a.seconds or stage in b.seconds]
     rows = [ValueRow(stage, a.seconds.get(stage), b.seconds.get(stage), 2) for stage in stages]
     totals = [sum(view.seconds.get(stage, 0.0) for stage in stages) or None for view in (a, b)]
     return (*rows, ValueRow("in all", totals[0], totals[1], 2)) if rows else ()

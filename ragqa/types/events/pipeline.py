@@ -86,6 +86,7 @@ STAGES: Final[Mapping[type, str]] = MappingProxyType(
         Scored: "scoring",
     }
 )
+STAGE_NAMES: Final = tuple(dict.fromkeys(STAGES.values()))
 Event = (
     Retrieved
     | Fused

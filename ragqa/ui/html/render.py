@@ -19,7 +19,7 @@ from ragqa.records.words import QUOTED, cited_by, in_lines, mark_word, with_name
 from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, Passage, Span
-from ragqa.types.events.pipeline import FIRST_WORDS, STAGES, Answered
+from ragqa.types.events.pipeline import FIRST_WORDS, STAGE_NAMES, STAGES, Answered
 from ragqa.types.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
 from ragqa.ui.html.reader import passage_text_html
 from ragqa.ui.html.template import Templates, shared, text_html
@@ -143,7 +143,7 @@ def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> t
 
 def seconds_html(seconds: Mapping[str, float], words_per_second: float | None = None) -> str:
     """Seconds per stage, in the order of the pipeline, and the writing speed of a language model."""
-    order = list(dict.fromkeys(STAGES.values()))
-    order.insert(order.index(STAGES[Answered]), FIRST_WORDS)
+    before = STAGE_NAMES.index(STAGES[Answered])
+    order = (*STAGE_NAMES[:before], FIRST_WORDS, *STAGE_NAMES[before:])
     known = [(stage, seconds[stage]) for stage in order if stage in seconds]
     return RENDER.seconds(known, words_per_second)

@@ -24,7 +24,8 @@ def stale(view: View, settings: Config) -> tuple[Stale, ...]:
     For another corpus nothing else is listed, because all passages differ.
     """
     if settings.index != view.config.index:
-        return (Stale("other corpus", "This answer is from another corpus than the one chosen now.", of_passages=True),)
+        words = f"Corpus of this answer: {view.config.index}. Corpus chosen now: {settings.index}."
+        return (Stale("other corpus", words, of_passages=True),)
     found = [
         _reranker(view, settings) or _selection(view, settings),
         _candidates(view, settings),
