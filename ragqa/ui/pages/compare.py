@@ -96,8 +96,7 @@ def _settings(names: list[str], paths: Paths) -> None:
         _start(chosen, paths)
     runs = _compared()
     if runs is None:
-        words = "Choose what differs between A and B, a preset, the corpus, or who writes, and ask both."
-        st.html(notice_html(words))
+        st.html(notice_html("Choose what differs between A and B, a preset, the corpus, or who writes, and ask both."))
         return
     changed = _changed_since(runs, chosen)
     if changed:
