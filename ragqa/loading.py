@@ -26,7 +26,7 @@ from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, cov
 from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker, rankings_read
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.ranking import needs_no_files
-from ragqa.retrieval.reranker import CrossEncoderReranker
+from ragqa.retrieval.reranker import CrossEncoderReranker, MeanReranker, TextReranker
 from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
@@ -93,7 +93,7 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     cached on disk.
     """
     with ThreadPoolExecutor(1, "ragqa-load") as beside:  # loads two models in parallel: OpenVINO frees the GIL
-        selector = beside.submit(load_selector, scoring.precision)
+        selector = beside.submit(load_selector, scoring)
         strength = beside.submit(load_strength)
         loaded = load_encoder(encoder, paths=paths)
         own = IndexingConfig().encoder
@@ -103,11 +103,15 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
         return Models(loaded, *readers, sentences=sentences, selector=selector.result())
 
 
-def load_selector(precision: Precision = "auto", model: str = SELECTOR) -> Selector:
-    """The model that scores which sentences answer a question. Raises ModelError."""
+def load_selector(scoring: ScoringConfig, own: str = SELECTOR) -> TextReranker:
+    """The model ``own``, or its mean with the larger one of ``scoring``, that scores which sentences answer a question.
+
+    Raises ModelError.
+    """
     wait_passively()
     with untimed():
-        return CrossEncoderReranker(model, precision)
+        selectors = [CrossEncoderReranker(name, scoring.precision) for name in (own, scoring.answer_model) if name]
+    return MeanReranker(*selectors) if len(selectors) > 1 else selectors[0]
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:

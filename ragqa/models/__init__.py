@@ -34,7 +34,7 @@ EMBEDDED = (
     *("ranker-regulation", "ranker-adgm", "ranker-adgm-large"),
 )
 ADAPTERS = ("encoder-adgm",)  # of encoders
-ADAPTED = ("verifier-mpnet",)  # adapters whose base models are fetched
+ADAPTED = ("verifier-mpnet", "answers-mpnet")  # adapters whose base models are fetched
 MANIFEST = "MODEL.json"
 _ALTERNATIVES = {  # proposed in errors, by kind of model
     "obligations": "use the embedded 'obligations-tfidf'",

@@ -1,8 +1,9 @@
-"""Joins a verifier from two parts: a base model that is fetched (`ragqa.models.catalogue`) and a bundled adapter.
+"""Joins a model from two parts: a base model that is fetched (`ragqa.models.catalogue`) and a bundled adapter.
 
-The adapter's folder is as `merge_adapter` reads it, with the complete classifier, the config and the tokenizer. The
-joined model is a folder as transformers writes it, in half precision. Its MODEL.json names the adapter's digest, so
-that a folder joined with another version of the adapter is rejected.
+The adapter's folder is as `merge_adapter` reads it, with the complete classifier, the config and the tokenizer. An
+adapter may change the model that a neighbouring adapter makes; it then needs no tokenizer. The joined model is a
+folder as transformers writes it, in half precision. Its MODEL.json names the adapter's digest, so that a folder joined
+with another version of the adapter is rejected.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.errors import ModelError
-from ragqa.models import MANIFEST, fingerprint, write_manifest
+from ragqa.models import MANIFEST, fingerprint, manifest_of, write_manifest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-COPIED: Final = ("config.json", "tokenizer.json", "tokenizer_config.json", "calibration.json")
+TOKENIZER: Final = ("tokenizer.json", "tokenizer_config.json")
+COPIED: Final = ("config.json", *TOKENIZER, "calibration.json")
 WEIGHTS: Final = "model.safetensors"
 
 
@@ -29,18 +31,22 @@ def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
     """
     from safetensors.numpy import load_file, save_file
 
-    from ragqa.models.inference.weights import merge_adapter
+    from ragqa.models.inference.weights import adapter_below, merge_adapter
 
     prefix = json.loads((adapter / "config.json").read_text(encoding="utf-8"))["model_type"]
     named = {f"{prefix}.{name}": tensor for name, tensor in load_file(body).items() if "pooler" not in name}
+    below = adapter_below(adapter)
+    if below:  # it was trained from that model as it is joined
+        named = {name: _half(tensor) for name, tensor in merge_adapter(named, below).items()}
     joined = {name: _half(tensor) for name, tensor in merge_adapter(named, adapter).items()}
     out.mkdir(parents=True, exist_ok=True)
     (out / MANIFEST).unlink(missing_ok=True)  # until the folder is complete again
     save_file(joined, out / WEIGHTS, metadata={"format": "pt"})
-    for name in COPIED:
-        if (adapter / name).is_file():
-            shutil.copyfile(adapter / name, out / name)
-    write_manifest(out, "nli", WEIGHTS, adapter=fingerprint(adapter))
+    files = [*(below / name for name in TOKENIZER if below), *(adapter / name for name in COPIED)]
+    for file in files:
+        if file.is_file():
+            shutil.copyfile(file, out / file.name)
+    write_manifest(out, manifest_of(adapter)["kind"], WEIGHTS, adapter=fingerprint(adapter))
     return out
 
 

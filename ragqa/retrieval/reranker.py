@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from hashlib import sha256
+from statistics import fmean
 from typing import Final
 
 from ragqa.errors import ModelError
@@ -55,6 +57,26 @@ class CrossEncoderReranker(TextReranker):
         """
         scores: list[float] = self._classifier.logits([(question, text) for text in texts])[:, 0].tolist()
         return scores
+
+
+class MeanReranker(TextReranker):
+    """The mean of several rerankers' scores, which must be on the same scale. Threads may share it."""
+
+    def __init__(self, *rerankers: TextReranker) -> None:
+        self._rerankers = rerankers
+
+    @property
+    def info(self) -> ModelInfo:
+        """Their names and arithmetic, joined; the digest is that of their digests."""
+        infos = [one.info for one in self._rerankers]
+        digest = sha256("".join(info.fingerprint for info in infos).encode()).hexdigest()
+        precision = "; ".join(dict.fromkeys(info.precision for info in infos))
+        return ModelInfo(" + ".join(info.name for info in infos), digest, precision)
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """The mean score per text, in the order given."""
+        scores = zip(*(one.score(question, texts) for one in self._rerankers), strict=True)
+        return [fmean(of_text) for of_text in scores]
 
 
 def read_again(reranker: Reranker, question: str, fused: Ranking, depth: int, corpus: Corpus) -> dict[str, float]:

@@ -63,6 +63,7 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_ENTAILMENT_MODEL", "model of entailment: a name, a folder or a hub name", "the profile's"),
     Variable("RAGQA_COVERAGE_MODEL", "model of obligation coverage, likewise", "the entailment model"),
     Variable("RAGQA_VERDICT_MODEL", "the verifier, likewise", "verifier-minilm-l6"),
+    Variable("RAGQA_ANSWER_MODEL", "a larger selector beside answers-minilm-l12, likewise (answers-mpnet)", "none"),
     Variable("RAGQA_OBLIGATION_MODEL", "model that finds obligations, likewise", "the profile's"),
     Variable("RAGQA_JUDGE_KEY", "key of the model that judges FanOutQA's answers"),
     Variable("FANOUTQA_OPENAI_API_KEY", "the same, if RAGQA_JUDGE_KEY is not set"),

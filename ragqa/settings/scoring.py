@@ -41,6 +41,12 @@ class ScoringConfig(Checked):
     verdict_model: str = compared(
         "", "model of verdicts", help="RAGQA_VERDICT_MODEL, the verifier; empty: verifier-minilm-l6."
     )
+    answer_model: str = compared(
+        "",
+        "model of answers",
+        help="RAGQA_ANSWER_MODEL, a larger selector (answers-mpnet): the mean of it and answers-minilm-l12 chooses the "
+        "sentences that answer; empty: answers-minilm-l12 alone.",
+    )
     verifier: VerifierName = setting(
         "model",
         "verdicts by",
@@ -85,9 +91,9 @@ SCORING_PROFILES: dict[str, ScoringConfig] = {
 def scoring_from_env(environ: Mapping[str, str] | None = None) -> ScoringConfig:
     """The profile that ``RAGQA_SCORING_PROFILE`` names, with the models named one by one in place of its own.
 
-    ``RAGQA_ENTAILMENT_MODEL``, ``RAGQA_COVERAGE_MODEL``, ``RAGQA_VERDICT_MODEL`` and ``RAGQA_OBLIGATION_MODEL`` each
-    take an embedded name, the path of a local folder or a hub name. An entailment model named alone is used for
-    coverage too.
+    ``RAGQA_ENTAILMENT_MODEL``, ``RAGQA_COVERAGE_MODEL``, ``RAGQA_VERDICT_MODEL``, ``RAGQA_ANSWER_MODEL`` and
+    ``RAGQA_OBLIGATION_MODEL`` each take an embedded name, the path of a local folder or a hub name. An entailment model
+    named alone is used for coverage too.
     """
     env = os.environ if environ is None else environ
     name = env.get("RAGQA_SCORING_PROFILE") or "embedded"
@@ -98,11 +104,17 @@ def scoring_from_env(environ: Mapping[str, str] | None = None) -> ScoringConfig:
         env.get("RAGQA_COVERAGE_MODEL") or "",
         env.get("RAGQA_OBLIGATION_MODEL") or "",
         env.get("RAGQA_VERDICT_MODEL") or "",
+        env.get("RAGQA_ANSWER_MODEL") or "",
     )
 
 
 def scoring_with(
-    scoring: ScoringConfig, entailment: str = "", coverage: str = "", obligation: str = "", verdict: str = ""
+    scoring: ScoringConfig,
+    entailment: str = "",
+    coverage: str = "",
+    obligation: str = "",
+    verdict: str = "",
+    answer: str = "",
 ) -> ScoringConfig:
     """The configuration with these models in place of its own; an empty name leaves that one as it is.
 
@@ -116,4 +128,5 @@ def scoring_with(
         coverage_model=coverage or scoring.coverage_model,
         obligation_model=obligation or scoring.obligation_model,
         verdict_model=verdict or scoring.verdict_model,
+        answer_model=answer or scoring.answer_model,
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
+from transformers import BertForSequenceClassification
 
 from ragqa.errors import ModelError
 from ragqa.lab.claims import fold_of
@@ -117,6 +118,20 @@ def test_a_killed_run_resumes_to_the_same_weights_and_shares_the_word_embeddings
     assert all(np.allclose(whole[name], resumed[name], atol=2e-3) for name in whole)
     (name,) = (name for name in whole if name.endswith("word_embeddings.weight"))
     assert np.array_equal(whole[name], weights[of_words].astype(np.float16))
+
+
+def test_low_rank_factors_leave_the_lower_layers_and_the_words_and_give_a_classifier_one_output(claims, tmp_path):
+    base = write_trainable(tmp_path / "base", VOCABULARY, BertForSequenceClassification)  # with two outputs
+    train, _ = gather_questions(AnswerSources(claims=claims))
+    training = AnswersTraining(base=str(base), words="none", rank=2, frozen_layers=1, warmup_steps=1, stop_after=2)
+    assert training.learning_rate > AnswersTraining(base=str(base)).learning_rate
+    list(train_answers(training, train, [], tmp_path / "out"))
+    before, after = tensors_of(base / WEIGHTS), tensors_of(tmp_path / "out" / WEIGHTS)
+    assert after["classifier.weight"].shape[0] == 1
+    body = {name for name in after if not name.startswith("classifier")}
+    changed = {name for name in body if not np.allclose(after[name], before[name].astype(np.float16), atol=1e-3)}
+    assert changed
+    assert all(name.startswith("bert.encoder.layer.1.") for name in changed)
 
 
 def test_word_embeddings_of_another_width_are_refused(claims, tmp_path):

@@ -83,6 +83,38 @@ def test_what_is_packed_as_an_adapter_joins_to_the_same_model(body, trained, tmp
     assert models.check_model(joined, "nli")
 
 
+def test_an_adapter_of_an_adapter_joins_to_the_model_that_was_trained_from_both(body, trained, tmp_path, monkeypatch):
+    """The second, a selector with an output of its own, is packed against the joined first and needs no tokenizer."""
+    import torch
+    from transformers import MPNetConfig, MPNetForSequenceClassification
+
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (trained / name).write_text("{}")
+    first, second = tmp_path / "verifier-mpnet", tmp_path / "answers-mpnet"
+    pack_adapter(trained, body, RANK, first)
+    joined = join_adapter(body, first, tmp_path / "home" / "verifier-mpnet")
+    config = MPNetConfig.from_pretrained(joined, num_labels=1)
+    model = MPNetForSequenceClassification.from_pretrained(joined, config=config, ignore_mismatched_sizes=True)
+    with torch.no_grad():
+        weight = model.get_parameter("mpnet.encoder.layer.0.output.dense.weight")
+        weight += 0.1 * torch.randn(weight.shape[0], RANK) @ torch.randn(RANK, weight.shape[1])
+    selector = tmp_path / "selector"
+    model.half().save_pretrained(selector)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (selector / name).write_text("{}")
+    models.write_manifest(selector, "reranker", "model.safetensors")
+    monkeypatch.setattr("ragqa.lab.training.packing.resolve_model", lambda _: joined)
+    assert pack_adapter(selector, first, RANK, second) < 0.01
+    assert not (second / "tokenizer.json").exists()
+    found = join_adapter(body, second, tmp_path / "home" / "answers-mpnet")
+    assert np.abs(logits(found) - logits(selector)).max() < 0.01
+    assert models.check_model(found, "reranker")
+    assert (found / "tokenizer.json").is_file()
+    pack_adapter(trained, body, 1, first)
+    with pytest.raises(ModelError, match="changes the model"):
+        join_adapter(body, second, tmp_path / "home" / "answers-mpnet")
+
+
 def test_a_rank_too_low_is_told_by_what_it_leaves_out(body, trained, tmp_path):
     assert pack_adapter(trained, body, 1, tmp_path / "adapter") > 0.1
 
@@ -106,9 +138,10 @@ def test_a_verifier_is_fetched_joined_listed_used_and_removed(body, trained, tmp
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path / "home"))
     pack_adapter(trained, body, RANK, tmp_path / "verifier-mpnet")
     digest = hashlib.sha256(body.read_bytes()).hexdigest()
-    model = LocalModel("verifier-mpnet", "Tiny", "MIT", "tiny.safetensors", body.stat().st_size, digest, ())
+    known = ("verifier-mpnet", "Tiny", "MIT", "tiny.safetensors", body.stat().st_size, digest, ())
+    model = LocalModel(*known, role="verifier", variable="RAGQA_VERDICT_MODEL")
     for module in ("ragqa.models.catalogue", "ragqa.cli.models"):
-        monkeypatch.setattr(f"{module}.VERIFIERS", (model,))
+        monkeypatch.setattr(f"{module}.JOINED", (model,))
     monkeypatch.setattr(models, "_HERE", tmp_path)
     monkeypatch.setattr("ragqa.cli.models.adapter_of", lambda name: tmp_path / name)
     with pytest.raises(ModelError, match="ragqa models fetch verifier-mpnet"):

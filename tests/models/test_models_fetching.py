@@ -12,8 +12,8 @@ import pytest
 from ragqa.errors import ModelError
 from ragqa.models import fetching
 from ragqa.models.catalogue import (
+    JOINED,
     LOCAL_MODELS,
-    VERIFIERS,
     HubFile,
     LocalModel,
     Packages,
@@ -272,7 +272,7 @@ def test_what_is_there_is_not_fetched_again_and_is_checked_when_it_changes(asked
 
 
 def test_the_catalogue_is_whole():
-    for model in (*LOCAL_MODELS, *VERIFIERS):
+    for model in (*LOCAL_MODELS, *JOINED):
         assert len(model.sha256) == 64
         assert model.licence == "Apache-2.0"
         assert model.n_bytes > 50_000_000

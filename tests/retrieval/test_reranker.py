@@ -24,13 +24,22 @@ from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record, reselect, unread
 from ragqa.retrieval.analysis import indexed_text
-from ragqa.retrieval.reranker import read_again
-from ragqa.settings.config import RANKED, Config, FilteringConfig, FusionConfig, RerankingConfig, with_values
+from ragqa.retrieval.reranker import MeanReranker, read_again
+from ragqa.settings.config import (
+    RANKED,
+    Config,
+    FilteringConfig,
+    FusionConfig,
+    RerankingConfig,
+    ScoringConfig,
+    with_values,
+)
 from ragqa.settings.presets import PRESETS
+from ragqa.settings.scoring import scoring_from_env
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.ui.html.passages import passage_table_html
-from tests.support.fakes import FakeReranker, passage, ranking
+from tests.support.fakes import FakeReranker, FakeSelector, passage, ranking
 from tests.support.helpers import PASSAGES, make_pipeline
 from tests.support.tiny_models import PAIRS, tiny_encoding, transformers_logits, write_classifier
 from tests.ui.test_render import Tags, assert_harmless
@@ -267,7 +276,7 @@ def test_another_reranker_begins_with_the_default_depth_and_weight():
 
 @pytest.mark.model
 def test_the_selector_reranks_without_being_loaded_again():
-    models = replace(piped().models, selector=load_selector())
+    models = replace(piped().models, selector=load_selector(ScoringConfig()))
     preset = next(one for one in PRESETS if one.name == "cross-encoder")
     assert with_reranker(models, preset.reranking, INDEX).reranker is models.selector
     asked, answering = "How long must records be kept?", passage("a:1", "A firm retains each record for six years.")
@@ -276,6 +285,22 @@ def test_the_selector_reranks_without_being_loaded_again():
     corpus = SimpleNamespace(text_of=lambda one: one.text)
     scores = read_again(models.selector, asked, fused, preset.reranking.depth, corpus)
     assert names(rerank(fused, scores, preset.reranking))[0] == "a:1"
+
+
+def test_a_larger_selector_is_read_in_the_mean_with_the_own_one():
+    rerankers = [FakeSelector(act=2.0), FakeSelector(act=1.0)]
+    mean = MeanReranker(*rerankers)
+    asked = ("Who must act?", ["A firm must act.", "A firm may rest."])
+    scores = [one.score(*asked) for one in rerankers]
+    assert mean.score(*asked) == [sum(pair) / 2 for pair in zip(*scores, strict=True)]
+    assert mean.info.name == " + ".join(one.info.name for one in rerankers)
+    assert mean.info.fingerprint not in {one.info.fingerprint for one in rerankers}
+
+
+@pytest.mark.model
+def test_the_larger_selector_is_that_of_the_settings(monkeypatch):
+    monkeypatch.setenv("RAGQA_ANSWER_MODEL", "answers-minilm-l12")
+    assert load_selector(scoring_from_env()).info.name == "answers-minilm-l12 + answers-minilm-l12"
 
 
 def recorded(tmp_path, **changes):

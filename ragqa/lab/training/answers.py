@@ -223,16 +223,21 @@ def questions_sha256(questions: Sequence[LabelledQuestion]) -> str:
 class AnswersTraining(Training):
     """Training settings. The defaults worked best in trials on two processor cores."""
 
-    base: str  # a folder with a cross-encoder of one output
+    base: str  # a folder with a cross-encoder of one output; with ``rank`` any classifier, which gets a new output
     words: str = "nli-minilm-l6"  # source of its word embeddings (same vocabulary), which it shares when packed
+    rank: int = 0  # of low-rank factors trained instead of the layers that are not frozen; 0 trains these
     epochs: int = 1
     batch_size: int = 8  # questions
-    learning_rate: float = 4e-5
+    learning_rate: float = 0.0  # 0 becomes 5e-4 for low-rank factors, 4e-5 for the weights themselves
     warmup_steps: int = 80
     max_tokens: int = 112  # of a pair; the longer text is cut first
     dropout: float = 0.1
-    frozen_layers: int = 2
+    frozen_layers: int = 2  # of the lowest
     checkpoint_every: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.learning_rate:
+            object.__setattr__(self, "learning_rate", 5e-4 if self.rank else 4e-5)
 
 
 def train_answers(
@@ -240,13 +245,20 @@ def train_answers(
 ) -> Iterator[Progress]:
     """Trains in ``out`` and writes the weights when done; resumes at its checkpoint as `train_nli` does.
 
-    Raises ModelError if the base is no cross-encoder of one output, or if the word embeddings have another shape.
+    Raises ModelError if the base is no cross-encoder of one output, or if the word embeddings have another shape, and
+    ConfigError if the base has no layer to train.
     """
-    base, words = resolve_model(training.base, KIND), resolve_model(training.words)
-    model = load_classifier(
-        base, LABELS, dropout=training.dropout, seed=training.seed, frozen_layers=training.frozen_layers
-    )
-    _share_words(model, words)
+    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # imports torch
+
+    base = resolve_model(training.base, KIND)
+    words = base if training.rank else resolve_model(training.words)
+    frozen = 0 if training.rank else training.frozen_layers
+    model = load_classifier(base, LABELS, dropout=training.dropout, seed=training.seed, frozen_layers=frozen)
+    if training.rank:
+        n_layers = int(model.config.num_hidden_layers) - training.frozen_layers
+        add_lora(model.base_model, n_layers, training.rank, training.seed)
+    else:
+        _share_words(model, words)
     encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
     base_sha256 = fingerprint(base)
     bf16 = trains_in_bf16(model, base_sha256)
@@ -258,10 +270,14 @@ def train_answers(
         for epoch in range(training.epochs):
             yield from batches_of_epoch(questions, training.batch_size, training.seed * 1000 + epoch)
 
+    def export() -> None:
+        merge_lora(model)
+        export_classifier(model, base, out, KIND)
+
     yield from run.train(
         islice(batches(), run.done, None),
         partial(_loss, model, encoder, bf16),
-        partial(export_classifier, model, base, out, KIND),
+        export,
         partial(_held_out, model, encoder, held_out, bf16) if held_out else None,
     )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
-from ragqa.models import fingerprint, manifest_of, write_manifest
+from ragqa.models import ADAPTED, fingerprint, manifest_of, resolve_model, write_manifest
 from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack, read_weights, rounded
 
 HALF_STEP = 2.0**-10  # relative rounding error in half precision
@@ -59,7 +59,8 @@ def _mean(tensor: npt.NDArray[Any], other: npt.NDArray[Any], share: float) -> np
 def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
     """Writes the difference of the classifier in ``folder`` from ``body`` as an adapter.
 
-    ``body`` is a safetensors file, or the folder of a model, beside which ``out`` must be and from which it is read.
+    ``body`` is a safetensors file, or the folder of a model, beside which ``out`` must be and from which it is read;
+    for a bundled adapter of a fetched model (`ADAPTED`), the weights are those of the joined model.
     For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in int8 (`rounded`).
     Returns the largest share, in [0, 1], of a difference's norm that is lost. Raises ModelError if the two do not fit.
     """
@@ -69,7 +70,8 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
     is_model = body.is_dir()
     if is_model:
         _check_beside(body, out)
-    trained, known = load_file(folder / WEIGHTS), read_weights(body) if is_model else load_file(body)
+    joined = resolve_model(body.name) if body.name in ADAPTED else body
+    trained, known = load_file(folder / WEIGHTS), read_weights(joined) if is_model else load_file(body)
     kept = {PREFIX + name: tensor.astype(np.float16) for name, tensor in trained.items() if name.startswith(HEAD)}
     layers, left_out = [], 0.0
     for name, tensor in trained.items():
@@ -98,10 +100,10 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
     }
     (out / ADAPTER_CONFIG).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     _copy(folder, out)
-    if is_model and (out / TOKENIZER).read_bytes() == (body / TOKENIZER).read_bytes():
+    if is_model and (out / TOKENIZER).read_bytes() == (joined / TOKENIZER).read_bytes():
         (out / TOKENIZER).unlink()  # the body's is read
     base_sha256 = fingerprint(body) if is_model else ""
-    write_manifest(out, manifest_of(folder)["kind"] if is_model else "adapter", ADAPTER_WEIGHTS, base=base_sha256)
+    write_manifest(out, manifest_of(folder).get("kind", "nli"), ADAPTER_WEIGHTS, base=base_sha256)
     return left_out
 
 

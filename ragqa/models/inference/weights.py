@@ -139,16 +139,26 @@ def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
 
 def base_of(folder: Path) -> Path:
     """The neighbouring folder of the model that this adapter changes. Raises ModelError if it is another model."""
-    try:
-        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-        base = folder.parent / str(config["base_model_name_or_path"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise unreadable(folder, error) from error
+    base = folder.parent / _base_named(folder)
     expected, found = manifest_of(folder).get("base"), fingerprint(base)
     if found != expected:
         msg = f"{folder} changes the model {base}, expected sha256 {expected}, found {found}; reinstall ragqa."
         raise ModelError(msg)
     return base
+
+
+def adapter_below(folder: Path) -> Path | None:
+    """The neighbouring adapter that this one changes; None where it changes a whole model. Raises ModelError."""
+    named = folder.parent / _base_named(folder)
+    return base_of(folder) if (named / ADAPTER_CONFIG).is_file() else None
+
+
+def _base_named(folder: Path) -> str:
+    try:
+        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        return str(config["base_model_name_or_path"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise unreadable(folder, error) from error
 
 
 def tokenizer_folder(folder: Path) -> Path:

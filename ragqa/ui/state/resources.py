@@ -258,7 +258,7 @@ def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _pat
 
 def _models_of(encoder: str, scoring: ScoringConfig, paths: Paths) -> Models:
     names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
-    return _models(encoder, scoring, (*names, scoring.verdict_model, scoring.precision), paths)
+    return _models(encoder, scoring, (*names, scoring.verdict_model, scoring.answer_model, scoring.precision), paths)
 
 
 def encoder_of(name: str, paths: Paths) -> Encoder | None:
