@@ -17,8 +17,8 @@ __all__ = ["world"]
 def cell(page, row, column):
     """Clicks a cell: the table is a canvas."""
     box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
-    left = {"rule": 20, "owner": 855, "note": 1220}[column]
-    place = box["x"] + left, box["y"] + 36 + 74 * row + 37
+    left = {"rule": 20, "owner": 895, "note": 1260}[column]
+    place = box["x"] + left, box["y"] + 36 + 76 * row + 38
     page.mouse.move(*place, steps=5)  # a link is one where the pointer has come to it
     page.mouse.click(*place)
 
