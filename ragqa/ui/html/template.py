@@ -6,7 +6,7 @@ A file holds macros, which `Templates` calls by name. Line breaks and indents of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -16,7 +16,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from ragqa.corpus.citing import cited_number, document_name, short_name, title_words
+from ragqa.corpus.citing import cited_note, cited_number, short_name, title_words
 from ragqa.english.words import cut, quantity
 from ragqa.library.register_search import rule_name
 from ragqa.records.words import place, with_names
@@ -33,16 +33,6 @@ def text_html(value: str) -> str:
 def number_html(value: float | None, digits: int = 3) -> str:
     """The number with these decimals; a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}"
-
-
-def noted(note: str, titles: Sequence[str]) -> str:
-    """A note such as "cited by Rules 4.(a) (rank 1)" as it is cited; ``titles`` are those of documents."""
-
-    def named(match: re.Match[str]) -> str:
-        title = max((title for title in titles if match[2].startswith(f"{title} ")), key=len, default="")
-        return match[1] + f"{document_name(title)} {cited_number(match[2][len(title) :])}".strip()
-
-    return re.sub(r"(?<=^cite)(d by |s )(.+)(?= \(rank)", named, note)
 
 
 def _source(name: str) -> str:
@@ -64,7 +54,7 @@ ENVIRONMENT.filters |= {
     "cut": cut,
     "cited": cited_number,
     "titled": title_words,
-    "noted": noted,
+    "noted": cited_note,
     "spaced": lambda value: " ".join(value.split()),
 }
 

@@ -33,6 +33,7 @@ from ragqa.ui.pages.reader import titles_of
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import used_once
 
+TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 PROBLEM = "library_problem"  # session key: messages to show once
 SHOWN_DOCUMENTS = 50
 SHOWN_PREVIEWS = 20
@@ -178,7 +179,7 @@ def _drop(collection: Collection, paths: Paths) -> None:
     turn = st.session_state.setdefault("corpus_turn", 0)
     files = st.file_uploader(
         "Add documents, or new versions under the same names",
-        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        type=TYPES,
         accept_multiple_files=True,
         key=f"corpus_drop_{turn}",
     )
