@@ -27,6 +27,7 @@ _RULES: Final = "|".join(word for word, rank in RANKS.items() if rank == ARTICLE
 _ABOVE_A_RULE: Final = re.compile(rf"(^|\.)(?:(?:sub)?(?:{_DIVISIONS})\b[^.]*\.)*(?=(?:{_RULES})\b)", re.IGNORECASE)
 _PARAGRAPH: Final = re.compile(r"\b(article \d+[a-z]{0,2})\.(\d+[a-z]{0,2})(?![\w.]*\d)", re.IGNORECASE)
 _ITEM: Final = re.compile(r"\.(?:(\([^().]+\))|([a-z]{1,5}|\d{1,3})\))(?=\.|$)")
+_LINKED: Final = re.compile(r"(?<=^cite)(d by |s )(.+)(?= \(rank)")
 _NOTE: Final = re.compile(r"\.(note \d+)$")
 
 
@@ -82,6 +83,19 @@ def cited_number(number: str) -> str:
     short = _ABOVE_A_RULE.sub(lambda match: match[1] and " ", number.strip().rstrip("."))
     short = _PARAGRAPH.sub(r"\1(\2)", short)
     return _NOTE.sub(r" \1", _ITEM.sub(lambda match: match[1] or f"({match[2]})", short))
+
+
+def cited_note(note: str, titles: Sequence[str]) -> str:
+    """A note such as "cited by Rules 4.(a) (rank 1)" with the name by which that is cited.
+
+    ``titles`` are those of documents, one of which may precede the number.
+    """
+
+    def named(match: re.Match[str]) -> str:
+        title = max((title for title in titles if match[2].startswith(f"{title} ")), key=len, default="")
+        return match[1] + f"{document_name(title)} {cited_number(match[2][len(title) :])}".strip()
+
+    return _LINKED.sub(named, note)
 
 
 def _title(passage: Passage) -> str:

@@ -77,7 +77,9 @@ def decided(
     waiting = case.submission(number)
     if not waiting or submission not in (0, waiting):
         msg = f"{what} is {case.state(number)}; " + (
-            "look at it again" if waiting else "somebody has to submit it first"
+            "look at it again: it was submitted anew after you had opened it"
+            if waiting
+            else "somebody has to submit it first"
         )
         raise RecordError(msg)
     if is_author(case, number, by):

@@ -114,7 +114,9 @@ def test_nothing_is_approved_that_was_not_shown(store):
     case = submit(store, filled(store), 1)
     shown = case.submission(1)
     case = submit(store, case, 1)
-    with pytest.raises(RecordError, match="is submitted; look at it again"):
+    with pytest.raises(
+        RecordError, match="is submitted; look at it again: it was submitted anew after you had opened it"
+    ):
         decide(store, case, Step.APPROVED, 1, submission=shown)
     later = SEEN | {"record:r1": replace(SEEN["record:r1"], parts={"record": "c" * 64})}
     with pytest.raises(RecordError, match=r"has changed since it was submitted \(record changed\)"):

@@ -325,6 +325,11 @@ def resolved(world, told_of):
     return {name: world.ids.get(value, value) if isinstance(value, str) else value for name, value in told_of.items()}
 
 
+def test_a_stage_of_a_data_set_is_called_by_what_it_holds(world):
+    at = opened("dataset", "root", {"set": "dataset-1", "view": "Stages"})
+    assert at.radio(key="dataset_stage").options == ["The data set"]
+
+
 @pytest.mark.parametrize("guarded", [True, False], ids=["", "past the page before all pages"])
 @pytest.mark.parametrize("how", ADDRESSES)
 def test_an_address_reaches_nothing(world, how, guarded):

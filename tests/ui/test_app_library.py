@@ -18,6 +18,7 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
 from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.state import resources
 from tests.support.fakes import FakeEncoder
 
 pytestmark = pytest.mark.long
@@ -93,6 +94,23 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     assert "Deleted" in " ".join(one.label for one in at.expander)
     at.button[-2].click().run()
     assert collection.read().documents[0].removed
+
+
+def test_while_a_job_runs_nothing_is_shown_of_files_that_are_not_read_and_none_is_taken(collection, tmp_path):
+    (tmp_path / "d.md").write_text("A clerk must act.")
+    with Reader() as reader, (tmp_path / "d.md").open("rb") as data:
+        take(collection, "d.md", data, reader)
+    assert [one.label for one in page(corpus="mine").expander][-1] == "d.md · 17 bytes · not read yet"
+    jobs = resources.library_jobs(Paths.from_env())
+    with jobs.turn:  # as if another job were running
+        job = jobs.start(collection, "read", lambda: None)
+        at = page(corpus="mine")
+        assert not at.exception
+        assert len(at.expander) == 3
+        assert not at.file_uploader
+        assert "and 1 more file" in shown(at)[1]
+    job.wait()
+    assert len(page(corpus="mine").file_uploader) == 1
 
 
 def test_files_of_the_watched_folder_are_proposed_and_taken_into_a_preview(collection, tmp_path, monkeypatch):

@@ -72,6 +72,19 @@ def test_a_row_says_its_document_and_who_and_items_of_a_list_are_told_apart(file
     assert "It" not in offered
 
 
+def test_rows_are_as_high_as_their_longest_text_needs(file, tmp_path):
+    at = page()
+    assert at.dataframe[0].proto.row_height == 76  # four lines at least
+    text = f"A firm must {'keep a record ' * 27}here"
+    built(tmp_path, f"# Rules\n\n1.1 {text}.\n\n1.2 A firm must not wait.\n")
+    at = page()
+    assert max(map(len, at.dataframe[0].value["text"])) > 380
+    assert at.dataframe[0].proto.row_height == 19 * 6  # letters are 7 pixels wide, the column 480
+    rows = tuple(replace(row, text=text * 5) for row in store.load(file).rows)
+    store.change(file, lambda one: replace(one, rows=rows))
+    assert page().dataframe[0].proto.row_height == 190  # so that more than three rows are on the screen
+
+
 def test_recitals_are_shown_only_on_request(file):
     assert "register_recitals" not in {one.key for one in page().checkbox}
     held = store.load(file)

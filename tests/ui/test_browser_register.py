@@ -15,10 +15,10 @@ __all__ = ["world"]
 
 
 def cell(page, row, column):
-    """Clicks a cell: the table is a canvas."""
+    """Clicks a cell of three rows: the table is a canvas."""
     box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
-    left = {"rule": 20, "owner": 855, "note": 1220}[column]
-    place = box["x"] + left, box["y"] + 36 + 74 * row + 37
+    left = {"rule": 20, "owner": 1015, "note": 1380}[column]
+    place = box["x"] + left, box["y"] + 36 + (box["height"] - 38) / 3 * (row + 0.5)
     page.mouse.move(*place, steps=5)  # a link is one where the pointer has come to it
     page.mouse.click(*place)
 
@@ -46,7 +46,7 @@ def test_a_row_is_noted_on_in_place_and_a_conflict_is_said(world, browser, tmp_p
         assert page.get_by_text(f"Rows 1 to 50 of {n_rows}, {n_rows} in the register").is_visible()
         page.locator("[data-testid=stDataFrame] canvas").first.wait_for()
         pictures(page, "register-rows")
-        page.set_viewport_size({"width": 1440, "height": 900})
+        page.set_viewport_size({"width": 1800, "height": 900})
         page.get_by_label("Words or rule").fill("hours 6.1.1")
         page.get_by_label("Words or rule").press("Enter")
         page.get_by_text("Rows 1 to 3 of 3").wait_for()
@@ -60,7 +60,7 @@ def test_a_row_is_noted_on_in_place_and_a_conflict_is_said(world, browser, tmp_p
         write(page, 1, "owner", "Eve", lambda: load(file).handling(second) == Handling("Eve"))
         change(file, lambda held: replace(held, handlings={**held.handlings, first: Handling("Zoe")}))
         write(page, 0, "owner", "Ada", page.get_by_text("owner: 'Zoe' stays, not 'Ada'").is_visible)
-        page.locator("[data-testid=glide-cell-4-0]").get_by_text("Zoe").wait_for(state="attached")
+        page.locator("[data-testid=glide-cell-5-0]").get_by_text("Zoe").wait_for(state="attached")
         assert load(file).handling(first) == Handling("Zoe")
         with page.context.expect_page() as opened:
             cell(page, 0, "rule")

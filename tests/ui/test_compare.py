@@ -1,10 +1,11 @@
 """Two answers side by side: the numbers are the pipeline's own, the pairs are right, texts stay texts."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from ragqa.records.comparison import compare
+from ragqa.records.comparison import PassageRow, compare
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig
@@ -12,7 +13,7 @@ from ragqa.types import Question
 from ragqa.types.events.pipeline import Answered, Recorded, Selected
 from ragqa.types.events.scoring import Scored
 from ragqa.ui.html.compare import COMPARE, passages_html, sentences_html, summary_html
-from tests.support.fakes import FakeGenerator, answer
+from tests.support.fakes import FakeGenerator, answer, passage
 from tests.support.helpers import ANSWER, make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless
 
@@ -147,3 +148,17 @@ def test_hostile_texts_stay_text(both):
     found = compare(both[0][0], view)
     html = summary_html(found, {}) + COMPARE.values(found.scores, HOSTILE) + sentences_html(found.sentences)
     assert "alert(1)" in assert_harmless(html + passages_html(found.passages)).text
+
+
+def test_a_passage_below_the_ranks_that_are_drawn_has_its_rank_and_its_line():
+    moved = {1: 40, 2: 31, 3: 1}
+    rows = [PassageRow(passage(f"1:{a}", number=f"{a}"), a, b, False, False) for a, b in moved.items()]
+    picture, _, _ = passages_html([*rows, PassageRow(passage("1:9", number="9"), 50, 60, False, False)]).partition(
+        "<table"
+    )
+    assert [(one, two) for one, two in re.findall(r"top:([\d.]+)px\"><b>(\d+)</b>", picture)] == [
+        *(("450.0", "40"), ("430.0", "31"), ("20", "1"))
+    ]
+    assert "100% 459.0px" in picture  # the line ends at its passage
+    assert "height:474.0px" in picture
+    assert "60" not in re.findall(r"<b>(\d+)</b>", picture)

@@ -137,6 +137,13 @@ def test_a_passage_that_cites_another_names_it_as_it_is_cited():
     )
     html = passage_table_html(select(fuse((Ranking.of("bm25", [of]),), FusionConfig()), FilteringConfig()), 5)
     assert "cited by Article 28(8) (rank 1)" in Tags(html).text
+    long = "Regulation (EU) 2022/2554 of the European Parliament on digital operational resilience"
+    hits = [
+        ScoredPassage(passage("2:28", title=long, number="28"), 9.0),
+        ScoredPassage(of.passage, 8.0, note=f"cites {long} CHAPTER V.Section I.Article 28.8. (rank 1)"),
+    ]
+    html = passage_table_html(select(fuse((Ranking.of("bm25", hits),), FusionConfig()), FilteringConfig()), 5)
+    assert "cites Regulation (EU) 2022/2554 Article 28(8) (rank 1)" in Tags(html).text
 
 
 def test_each_figure_stands_below_its_heading_though_a_rule_asked_for_by_number_was_not_retrieved():

@@ -21,7 +21,14 @@ from ragqa.infra.journal import digest, translated
 STAGES: Final = "stages.json"
 PASSAGES, TOPICS, GROUPS, QUESTIONS = "1-passages.jsonl", "2-topics.json", "3-groups.jsonl", "4-questions.jsonl"
 VALIDATED, SPLIT = "5-validated.jsonl", "6-dataset.jsonl"
-FILES: Final = (PASSAGES, TOPICS, GROUPS, QUESTIONS, VALIDATED, SPLIT)
+FILES: Final = {  # in the order of their making, and what each holds
+    PASSAGES: "Passages to ask about",
+    TOPICS: "Topics",
+    GROUPS: "Passages of one question",
+    QUESTIONS: "Questions",
+    VALIDATED: "Validated questions",
+    SPLIT: "The data set",
+}
 
 Row = dict[str, Any]
 

@@ -12,7 +12,7 @@ from ragqa.ui.html.render import RENDER, mark_of
 from ragqa.ui.html.template import Templates
 
 COMPARE: Final = Templates("compare.html")
-SLOPES: Final = 20  # ranks that are drawn
+SLOPES: Final = 20  # ranks whose passages are drawn
 _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "mixed"}
 
 
@@ -37,5 +37,12 @@ def _mark(said: Said) -> tuple[str, str]:
 def passages_html(rows: Sequence[PassageRow]) -> str:
     """Ranks in A and B, how far each passage moved, and which side keeps it."""
     shown = [row for row in rows if min(row.rank_a or SLOPES + 1, row.rank_b or SLOPES + 1) <= SLOPES]
-    lowest = max((rank for row in shown for rank in (row.rank_a, row.rank_b) if rank and rank <= SLOPES), default=0)
-    return (COMPARE.slopes(shown, lowest) if shown else "") + COMPARE.passages(rows)
+    a, b = _rows([row.rank_a for row in shown]), _rows([row.rank_b for row in shown])
+    slopes = COMPARE.slopes(list(zip(shown, a, b, strict=True)), max(filter(None, (*a, *b)))) if shown else ""
+    return slopes + COMPARE.passages(rows)
+
+
+def _rows(ranks: Sequence[int | None]) -> list[float | None]:
+    """The line of the picture for each rank; ranks below `SLOPES` follow each other after a gap."""
+    below = sorted(rank for rank in ranks if rank and rank > SLOPES)
+    return [SLOPES + 1.5 + below.index(rank) if rank in below else rank for rank in ranks]

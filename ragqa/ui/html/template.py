@@ -16,7 +16,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from ragqa.corpus.citing import cited_number, short_name, title_words
+from ragqa.corpus.citing import cited_note, cited_number, short_name, title_words
 from ragqa.english.words import cut, quantity
 from ragqa.library.register_search import rule_name
 from ragqa.records.words import place, with_names
@@ -54,7 +54,7 @@ ENVIRONMENT.filters |= {
     "cut": cut,
     "cited": cited_number,
     "titled": title_words,
-    "noted": lambda note: re.sub(r"(?<=^cite)(d by |s )(.+)(?= \(rank)", lambda it: it[1] + cited_number(it[2]), note),
+    "noted": cited_note,
     "spaced": lambda value: " ".join(value.split()),
 }
 

@@ -157,7 +157,7 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
     """One stage's file: its rows, which can be downloaded, edited and uploaded again."""
     stages = Stages(folder)
     there = [name for name in FILES if (folder / name).is_file()]
-    name = st.radio("Stage", there, key="dataset_stage", format_func=lambda file: file.split(".")[0], horizontal=True)
+    name = st.radio("Stage", there, key="dataset_stage", format_func=FILES.__getitem__, horizontal=True)
     if not name:
         st.html(notice_html("No stage is done yet."))
         return

@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from ragqa.corpus.documents import Reader
-from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.english.words import quantity
 from ragqa.index import IndexEntry, list_indexes, verify_index
 from ragqa.library.collection import Collection, collection_of, collections, make_collection, new_name, title_of
@@ -21,12 +20,11 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import links_html, plain_markdown
-from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
+from ragqa.ui.pages.library_corpus import PROBLEM, TYPES, draw_corpus
 from ragqa.ui.pages.notices import draw_notices, error_kept, error_shown, keep_notices
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import used_once
 
-TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 SAID = "library_said"
 TARGET = "watched_target"  # the corpus that new documents of the watched folder go to; empty: a new one
 SHOWN_PROPOSALS = 20

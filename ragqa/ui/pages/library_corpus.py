@@ -33,6 +33,7 @@ from ragqa.ui.pages.reader import titles_of
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import used_once
 
+TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 PROBLEM = "library_problem"  # session key: messages to show once
 SHOWN_DOCUMENTS = 50
 SHOWN_PREVIEWS = 20
@@ -57,7 +58,8 @@ def _draw(collection: Collection, catalogue: Catalogue, paths: Paths) -> None:
     _actions(collection, catalogue, paths, busy=busy)
     titles = titles_of(collection.name, paths) if catalogue.indexed else {}
     _waiting(collection, catalogue, paths, busy=busy)
-    _drop(collection, paths, busy=busy)
+    if not busy:
+        _drop(collection, paths)
     _documents(collection, catalogue, titles, busy=busy)
     _changes(collection, titles)
 
@@ -173,14 +175,13 @@ def _delete(collection: Collection, paths: Paths) -> None:
 # What comes in ------------------------------------------------------------------------------------------------------
 
 
-def _drop(collection: Collection, paths: Paths, *, busy: bool) -> None:
+def _drop(collection: Collection, paths: Paths) -> None:
     turn = st.session_state.setdefault("corpus_turn", 0)
     files = st.file_uploader(
         "Add documents, or new versions under the same names",
-        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        type=TYPES,
         accept_multiple_files=True,
         key=f"corpus_drop_{turn}",
-        disabled=busy,
     )
     if files:
         st.session_state["corpus_turn"] = turn + 1
@@ -203,7 +204,7 @@ def _drop(collection: Collection, paths: Paths, *, busy: bool) -> None:
             st.button(
                 "Take these",
                 key="library_take",
-                disabled=busy or not chosen,
+                disabled=not chosen,
                 on_click=_take,
                 args=(collection, paths, folder, tuple(chosen)),
             )
@@ -241,10 +242,11 @@ def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
         if not busy and any(not parse_cache.is_known(collection, one, MAX_TOKENS) for one in catalogue.staged):
             st.button("Go on reading", key="library_read", on_click=_read, args=(collection, paths))
         st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(collection, names))
-    for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
+    read = [one for one in catalogue.staged if not busy or parse_cache.is_known(collection, one, MAX_TOKENS)]
+    for place, one in enumerate(read[:SHOWN_PREVIEWS]):
         _preview(collection, catalogue, one, refused.get(one.name, ""), busy=busy, opened=place == 0)
-    if len(catalogue.staged) > SHOWN_PREVIEWS:
-        st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
+    if more := len(catalogue.staged) - len(read[:SHOWN_PREVIEWS]):
+        st.caption(f"and {quantity(more, 'more file')}" if read else f"{quantity(more, 'file')} not read yet")
 
 
 def _preview(
@@ -254,7 +256,7 @@ def _preview(
     reading = None if refused else parse_cache.known(collection, one, MAX_TOKENS)
     found = "cannot be read" if refused else quantity(len(reading.passages), "passage") if reading else "not read yet"
     version = f", a new version of {titles.get(one.replaces, one.replaces)}" if one.replaces else ""
-    title = f"{reading.passages[0].title} · " if reading and reading.passages else ""
+    title = f"{reading.passages[0].title} · " if reading and reading.passages and reading.passages[0].title else ""
     label = f"{title}{one.name} · {size_words(one.size)} · {found}{version}"
     with st.expander(plain_markdown(label), expanded=opened and not refused):
         with st.container(horizontal=True, vertical_alignment="bottom"):  # above a preview that fills the screen

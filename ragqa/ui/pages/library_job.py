@@ -30,11 +30,10 @@ def _progress(job: BackgroundJob, act: Act, corpus: str) -> None:
         st.rerun()
     with st.container(key="library_progress", horizontal=True, vertical_alignment="center"):
         file = f": {view.file}" if view.file else ""
+        share = f", {min(1.0, view.done / view.total):.0%}" if view.total else ""
         left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
-        share = min(1.0, view.done / view.total) if view.total else 0.0
-        st.html(RENDER.progress(f"{view.phase}{file}{left}", job.seconds))
+        st.html(RENDER.progress(f"{view.phase}{file}{share}{left}", job.seconds))
         st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)
-    st.progress(share)
     for line in view.messages[-5:]:
         st.html(notice_html(line, "mixed"))
 

@@ -37,7 +37,8 @@ PAGE: Final = 50  # rows at a time
 LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # session key: the handlings when the table was first drawn, and typed edits
-_HEIGHT, _ROW = 640, 74  # pixels; a row has four lines
+_HEIGHT, _LINE, _WIDE = 640, 19, 480  # pixels: the table, a line, the column of texts; its letters are 7 wide
+_LINES: Final = range(4, 11)  # of a row, as many as the longest text shown needs
 _VIEWS: Final = ("Rows", "What changed")
 _COLUMN: Final = st.column_config
 
@@ -166,6 +167,8 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
         st.session_state[_SEEN] = {name: held.handling(name) for name in ids}, {}
     handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
     is_one = len({row.document_id for row in held.rows}) == 1
+    texts = told_apart(shown)
+    lines = min(max(*(len(text) * 7 // _WIDE + 1 for text in texts), _LINES[0]), _LINES[-1])
     rows = [
         {
             "rule": f"{address}#{quote(rule_name(row, has_document=False) or '¶')}",
@@ -178,23 +181,23 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
             "condition": row.parts.condition.text if row.parts.condition else "",
             "change": state_of.get(row.obligation_id, "").replace("unchanged", ""),
         }
-        for row, text in zip(shown, told_apart(shown), strict=True)
+        for row, text in zip(shown, texts, strict=True)
         for address in (read_address(corpus, row.passage_id, (row.start, row.end)),)
     ]
     st.data_editor(
         rows,
         key=key,
         hide_index=True,
-        height=min(_HEIGHT, 38 + _ROW * len(shown)),
-        row_height=_ROW,
+        height=min(_HEIGHT, 38 + _LINE * lines * len(shown)),
+        row_height=_LINE * lines,
         placeholder="",
         num_rows="fixed",
         disabled=[name for name in rows[0] if name not in FIELDS] if editable else True,
         column_config={
             "rule": _COLUMN.LinkColumn(display_text=r"#(.*)$", width=150, pinned=True),
-            "document": _COLUMN.TextColumn(width=160),
+            "document": _COLUMN.TextColumn(width=120),
             "strength": _COLUMN.TextColumn(width=80),
-            "text": _COLUMN.TextColumn(width=400),
+            "text": _COLUMN.TextColumn(width=_WIDE),
             "who": _COLUMN.TextColumn(width=130),
             "owner": _COLUMN.TextColumn(width=110, max_chars=LONGEST),
             "status": _COLUMN.SelectboxColumn(width=120, options=["", *STATUSES]),
