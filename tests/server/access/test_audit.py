@@ -4,6 +4,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -314,3 +315,18 @@ def test_a_system_log_hears_of_each_entry(tmp_path):
         log = AuditLog(tmp_path / "audit", f"syslog:127.0.0.1:{hearing.getsockname()[1]}")
         log.append("question", "https://id|s-1")
         assert hearing.recv(200).decode() == f"<86>ragqa-audit: 1:{log.verify().hash}"
+
+
+@pytest.mark.skipif(not shutil.which("chattr"), reason="chattr is not installed")
+def test_what_may_only_grow_can_be_noted_in(tmp_path):
+    anchor = tmp_path / "anchors"
+    anchor.touch()
+    if subprocess.run(["chattr", "+a", anchor], capture_output=True, check=False).returncode:
+        pytest.skip("this system's files cannot be made append-only")
+    try:
+        log = AuditLog(tmp_path / "audit", str(anchor))
+        log.append("question", "https://id|s-1")
+        log.append("question", "https://id|s-1")
+        assert anchor.read_text().splitlines()[-1] == f"2:{log.verify().hash}"
+    finally:
+        subprocess.run(["chattr", "-a", anchor], check=True)
