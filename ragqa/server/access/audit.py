@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from ragqa.server.access.anchor import anchor_place, note
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # the hash before the first entry
 MOST, LONGEST = 50, 8_000  # items of a list, and characters of a text, in an entry
+_ASIDE: Final = re.compile(r"audit-(\d+)-\d+\.jsonl")
 _PATIENCE: Final = 20.0  # seconds to wait for other processes' entries
 
 
@@ -135,8 +137,8 @@ class AuditLog:
 
     def _aside(self) -> list[Path]:
         """The files that were put aside, in order."""
-        found = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("audit-*-*.jsonl")]
-        return [path for _, path in sorted(found)]
+        named = ((_ASIDE.fullmatch(path.name), path) for path in self.folder.glob("audit-*-*.jsonl"))
+        return [path for _, path in sorted((int(match[1]), path) for match, path in named if match)]
 
     def _log_size(self) -> int:
         return (self.folder / LOG).stat().st_size if (self.folder / LOG).exists() else 0

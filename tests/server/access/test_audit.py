@@ -330,3 +330,12 @@ def test_what_may_only_grow_can_be_noted_in(tmp_path):
         assert anchor.read_text().splitlines()[-1] == f"2:{log.verify().hash}"
     finally:
         subprocess.run(["chattr", "-a", anchor], check=True)
+
+
+def test_a_file_of_the_operator_beside_the_log_stops_nobody(log):
+    log.rotate()
+    for name in ("audit-old-copy.jsonl", "audit-1-12 (copy).jsonl"):
+        (log.folder / name).write_bytes((log.folder / f"audit-1-{N}.jsonl").read_bytes())
+    log.append("question", "https://id|s-1")
+    assert (log.verify().entries, log.verify().broken) == (N + 1, None)
+    assert len(list(log.entries())) == N + 1
