@@ -31,6 +31,7 @@ from ragqa.server.access.anchor import anchor_place, note
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # the hash before the first entry
 MOST, LONGEST = 50, 8_000  # items of a list, and characters of a text, in an entry
+_LOOKED_BACK: Final = 2**24  # bytes that hold the longest entry and one that is torn
 _ASIDE: Final = re.compile(r"audit-(\d+)-\d+\.jsonl")
 _PATIENCE: Final = 20.0  # seconds to wait for other processes' entries
 
@@ -194,15 +195,15 @@ class AuditLog:
         if not size and aside:
             path, size = aside[-1], aside[-1].stat().st_size
         with path.open("a+b") as file:
-            start = max(0, size - 2 * len(line) - 8192)
-            file.seek(start)
+            file.seek(max(0, size - len(line)))
+            if file.read() == line:
+                return
+            file.seek(max(0, size - _LOOKED_BACK))
             tail = file.read()
-        if tail.endswith(line):
-            return
         whole = tail[: tail.rfind(b"\n") + 1]
         torn = tail[len(whole) :]
-        above = json.loads(whole.splitlines()[-1])["hash"] if whole else FIRST
-        if not line.startswith(torn) or above != head["before"]:
+        above = _entry(whole[whole[:-1].rfind(b"\n") + 1 :].decode("utf-8", "replace")) if whole else {"hash": FIRST}
+        if not line.startswith(torn) or above is None or above["hash"] != head["before"]:
             raise self._unusable()
         append(self.folder / LOG, line[len(torn) :])
 

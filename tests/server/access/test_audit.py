@@ -339,3 +339,17 @@ def test_a_file_of_the_operator_beside_the_log_stops_nobody(log):
     log.append("question", "https://id|s-1")
     assert (log.verify().entries, log.verify().broken) == (N + 1, None)
     assert len(list(log.entries())) == N + 1
+
+
+def test_a_process_killed_after_a_long_entry_loses_nothing(log):
+    log.append("upload", "https://id|s-1", files=["é" * 200] * 20)
+    log.append("question", "https://id|s-1")
+    put(log, lines_of(log)[:-1])  # killed between both writes: only the head has the last entry
+    log.append("question", "https://id|s-1")
+    assert (log.verify().entries, log.verify().broken) == (N + 3, None)
+
+
+def test_a_last_line_that_is_no_entry_is_refused_in_words(log):
+    put(log, [*lines_of(log), b"not an entry\n"])
+    with pytest.raises(RecordError, match="run `ragqa audit verify`"):
+        log.append("question", "https://id|s-1")
