@@ -266,3 +266,19 @@ def test_a_single_program_calls_a_corpus_of_the_library_by_its_title(tmp_path, m
     monkeypatch.setattr("ragqa.server.api.local.index_names", lambda _: ["mine", "rulebook"])
     make_collection("mine", tmp_path / "library", "My rules")
     assert LocalBackend().corpora() == {"mine": "My rules", "rulebook": "Rulebook of an invented regulator"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("find_obligations", {"passage_ids": ["1:1.1"] * 201}, "passage_ids: List should have at most 200 items"),
+        ("read_rule", {"reference": "3." * 500}, "reference: String should have at most 400 characters"),
+    ],
+)
+def test_no_call_is_longer_than_by_http(backend, monkeypatch, tool, arguments, words):
+    opened = []
+    monkeypatch.setattr(backend, "index", lambda name: opened.append(name) or ToyBackend.index(backend, name))
+    (found,) = told(backend, (tool, {"corpus": "rulebook", **arguments}))
+    assert found.is_error
+    assert words in found.content[0].text
+    assert not opened

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, ParamSpec
+from typing import Annotated, Any, Final, ParamSpec
 
 from anyio import from_thread
 from mcp.server import MCPServer
@@ -15,7 +15,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from starlette.types import ASGIApp
 
 from ragqa.errors import BusyError, RagqaError
@@ -34,6 +34,8 @@ PATH: Final = "/mcp"  # over HTTP
 _STAGES: Final = 4.0
 _READ_ONLY: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 _P = ParamSpec("_P")
+_Reference = Annotated[str, Field(max_length=400)]
+_Ids = Annotated[list[str], Field(max_length=service.MOST_TEXTS)]
 
 
 class _Server(MCPServer):
@@ -131,12 +133,12 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         asked = service.asked_of(backend, corpus, question, text=text)
         return _proof(service.record_of(backend, asked, from_thread.check_cancelled, _telling(context)))
 
-    def read_rule(reference: str, corpus: str) -> dict[str, Any]:
+    def read_rule(reference: _Reference, corpus: str) -> dict[str, Any]:
         """A rule by its number, as "3.1.1 of the Outsourcing Rules" or "Article 6(1)(a)", word for word."""
         passages = service.rule(backend, corpus, reference)
         return {"version": version(corpus), "passages": passages}
 
-    def find_obligations(passage_ids: list[str], corpus: str) -> dict[str, Any]:
+    def find_obligations(passage_ids: _Ids, corpus: str) -> dict[str, Any]:
         """The sentences of these passages (by id) that oblige somebody, or recommend (strength "should")."""
         some = [service.passage(backend, corpus, one) for one in passage_ids]
         told = service.obligations(backend, corpus, some, from_thread.check_cancelled)
