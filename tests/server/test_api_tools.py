@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -14,7 +15,7 @@ from ragqa.server.access.gate import Gate
 from ragqa.server.api.local import LocalBackend
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
-from tests.support.programs import SlowGenerator, ToyBackend, served
+from tests.support.programs import CountedManifest, SlowGenerator, ToyBackend, served
 from tests.support.server import ROOT
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed: pip install ragqa[mcp]")
@@ -282,3 +283,20 @@ def test_no_call_is_longer_than_by_http(backend, monkeypatch, tool, arguments, w
     assert found.is_error
     assert words in found.content[0].text
     assert not opened
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("read_rule", {"reference": "3.4 of the Other Rules"}), ("find_obligations", {"passage_ids": ["1:1.1"]})],
+)
+def test_a_text_never_carries_the_version_of_an_index_built_meanwhile(backend, monkeypatch, tool, arguments):
+    built = iter(f"2026-11-{day:02}T00:00:00+00:00" for day in range(1, 29))
+
+    def index(name):
+        found = ToyBackend.index(backend, name)
+        return SimpleNamespace(**vars(found) | {"manifest": CountedManifest(created=next(built))})
+
+    monkeypatch.setattr(backend, "index", index)
+    (found,) = told(backend, (tool, {"corpus": "rulebook", **arguments}))
+    assert found.is_error
+    assert "rulebook has been indexed again meanwhile; call again" in found.content[0].text

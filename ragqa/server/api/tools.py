@@ -135,14 +135,16 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
 
     def read_rule(reference: _Reference, corpus: str) -> dict[str, Any]:
         """A rule by its number, as "3.1.1 of the Outsourcing Rules" or "Article 6(1)(a)", word for word."""
+        before = version(corpus)
         passages = service.rule(backend, corpus, reference)
-        return {"version": version(corpus), "passages": passages}
+        return {"version": same(corpus, before), "passages": passages}
 
     def find_obligations(passage_ids: _Ids, corpus: str) -> dict[str, Any]:
         """The sentences of these passages (by id) that oblige somebody, or recommend (strength "should")."""
+        before = version(corpus)
         some = [service.passage(backend, corpus, one) for one in passage_ids]
         told = service.obligations(backend, corpus, some, from_thread.check_cancelled)
-        return {"version": version(corpus), "obligations": told}
+        return {"version": same(corpus, before), "obligations": told}
 
     return [list_corpora, search, ask, check_text, read_rule, find_obligations]
 
