@@ -545,3 +545,16 @@ def test_the_log_says_whose_key_asked(guarded, tmp_path):
     client.post("/v1/ask", json=body, headers={"Authorization": f"Bearer {secret}"})
     entry = next(one for one in AuditLog(tmp_path / "audit").entries() if one["act"] == Act.QUESTION)
     assert entry["email"] == "ann@example.org"
+
+
+@pytest.mark.parametrize(("role", "corpora"), [(Role.READER, {}), (Role.ANALYST, {"rulebook": frozenset()})])
+def test_no_model_rewrites_a_follow_up_that_may_not_be_asked(backend, client, monkeypatch, tmp_path, role, corpora):
+    rewritten = []
+    monkeypatch.setattr("ragqa.server.api.service.rewrite", lambda *told: rewritten.append(told))
+    gate = Gate(Person("https://id|s-1", role), Policy(corpora=corpora), AuditLog(tmp_path / "audit"))
+    monkeypatch.setattr(backend, "gate", lambda: gate)
+    said = [("user", "Who must act?"), ("assistant", "A firm."), ("user", "And for branches?")]
+    messages = [{"role": one, "content": text} for one, text in said]
+    found = client.post("/v1/chat/completions", json={"model": "ragqa:rulebook", "messages": messages})
+    assert found.status_code == 403, found.text
+    assert not rewritten
