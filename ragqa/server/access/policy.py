@@ -186,14 +186,14 @@ def read_policy(path: Path) -> Policy:
     """The policy in this TOML file, read again when it has changed. Raises ConfigError, which names the mistake."""
     try:
         stamp = path.stat()
-        return _read(path, stamp.st_mtime_ns, stamp.st_size)
+        return _read(path, (stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise _wrong(path, "a TOML file that says who has which role", str(error)) from error
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, changed: int, size: int) -> Policy:
-    del changed, size
+def _read(path: Path, stamp: tuple[int, ...]) -> Policy:
+    del stamp
     told = tomllib.loads(path.read_text(encoding="utf-8"))
     _only(path, told, _TOP)
     corpora = told.get("corpora", {})
