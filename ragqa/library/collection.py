@@ -381,8 +381,12 @@ def now() -> str:
 
 
 def temporary(folder: Path) -> Path:
-    """A unique path in ``folder`` for a file that is being written; makes the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A unique path in ``folder`` for a file that is being written; makes the folder, but not those above it.
+
+    So a corpus that was deleted meanwhile does not begin again. Raises CorpusError.
+    """
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
     return folder / f".incoming-{secrets.token_hex(8)}"
 
 

@@ -201,6 +201,6 @@ def _kept(path: Path) -> Reading | None:
 
 def _keep(path: Path, told: dict[str, Any]) -> None:
     with writing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)  # not those above it: the corpus may be deleted
         with replacing(path, shared=True) as new:
             new.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")

@@ -67,6 +67,8 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
     ``taken`` are names of indexes that the corpus must not get. Raises CorpusError where ``data`` is not an export or
     is larger than an upload may be; then nothing of it is kept.
     """
+    with writing(library):
+        library.mkdir(parents=True, exist_ok=True)
     path = temporary(library)
     try:
         with writing(library):

@@ -39,6 +39,7 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
     if not kind:
         what = advice(shown) or "take it out"
         return [f"{shown}: expected PDF, .docx, HTML, .xlsx, CSV, text or .zip, found another kind of file; {what}"]
+    collection.read()  # raises where somebody has deleted it meanwhile
     path = temporary(collection.folder / "staged")
     try:
         with writing(collection.folder):

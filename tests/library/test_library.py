@@ -658,3 +658,21 @@ def test_an_update_is_read_again_whatever_separates_lines_within_its_texts(tmp_p
     update = Update("2026-11-26T09:00:00Z", (compared("d", 2, [before], [after]),))
     append(tmp_path / "changes.jsonl", update)
     assert read_updates(tmp_path / "changes.jsonl") == (update,)
+
+
+@pytest.mark.parametrize("late", ["a file is dropped", "a file is read"])
+def test_a_corpus_deleted_while_somebody_else_is_at_it_can_be_restored(tmp_path, reader, files, late):
+    library, indexes = tmp_path / "library", tmp_path / "indexes"
+    collection = make_collection("harbour", library, "Harbour")
+    assert put_in(collection, reader, files / "note.md") == []
+    shutil.rmtree(collection.folder / "readings")
+    staged = collection.read().staged[0]
+    delete(collection, indexes)
+    with pytest.raises(CorpusError):
+        if late == "a file is read":
+            parse_cache.read(collection, staged, reader, MAX_TOKENS)
+        else:
+            with (files / "ferries.html").open("rb") as data:
+                take(collection, "ferries.html", data, reader)
+    restored = restore(deleted(library)[0].key, library, indexes)
+    assert [one.name for one in restored.read().staged] == ["note.md"]
