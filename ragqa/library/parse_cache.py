@@ -43,11 +43,20 @@ def read(
         beside = _pages(collection) if kind_of(one.name) == "HTML" else ()
         reading = reader.read(collection.path_of(one), kind_of(one.name), "", max_tokens, beside=beside)
     except UnreadableError as error:
-        if not (is_stopped and is_stopped()):
+        if not (is_stopped and is_stopped()) and _is_there(collection, one):
             _keep(path, {"refused": str(error)})
         raise
-    _keep(path, asdict(reading))
+    if _is_there(collection, one):
+        _keep(path, asdict(reading))
     return reading
+
+
+def _is_there(collection: Collection, one: Document | Staged) -> bool:
+    """Whether the file still has this content: somebody may have taken it back, or added another with its name."""
+    try:
+        return sha256_of(collection.path_of(one)) == one.sha256
+    except OSError:
+        return False
 
 
 def known(collection: Collection, one: Document | Staged, max_tokens: int) -> Reading | None:

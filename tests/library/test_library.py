@@ -676,3 +676,14 @@ def test_a_corpus_deleted_while_somebody_else_is_at_it_can_be_restored(tmp_path,
                 take(collection, "ferries.html", data, reader)
     restored = restore(deleted(library)[0].key, library, indexes)
     assert [one.name for one in restored.read().staged] == ["note.md"]
+
+
+def test_a_file_that_was_taken_back_while_it_was_read_can_be_added_again(tmp_path, reader, files):
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    assert put_in(collection, reader, files / "note.md") == []
+    shutil.rmtree(collection.folder / "readings")
+    staged = collection.read().staged[0]
+    collection.unstage((staged.name,))
+    with pytest.raises(CorpusError):
+        parse_cache.read(collection, staged, reader, MAX_TOKENS)
+    assert put_in(collection, reader, files / "note.md") == []
