@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError, spread
 from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.documents.process import EndedError
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
 from ragqa.infra.files import replacing, sha256_of
@@ -43,7 +44,8 @@ def read(
         beside = _pages(collection) if kind_of(one.name) == "HTML" else ()
         reading = reader.read(collection.path_of(one), kind_of(one.name), "", max_tokens, beside=beside)
     except UnreadableError as error:
-        if not (is_stopped and is_stopped()) and _is_there(collection, one):
+        about_it = not isinstance(error, EndedError) and not (is_stopped and is_stopped())
+        if about_it and _is_there(collection, one):
             _keep(path, {"refused": str(error)})
         raise
     if _is_there(collection, one):

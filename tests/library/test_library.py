@@ -687,3 +687,20 @@ def test_a_file_that_was_taken_back_while_it_was_read_can_be_added_again(tmp_pat
     with pytest.raises(CorpusError):
         parse_cache.read(collection, staged, reader, MAX_TOKENS)
     assert put_in(collection, reader, files / "note.md") == []
+
+
+class EndedReader(Reader):
+    """A reader whose process is ended by the system, as by Ctrl-C or the service that runs the server."""
+
+    def _exchange(self, process, request):
+        process.terminate()
+        process.wait()
+        return super()._exchange(process, request)
+
+
+def test_a_reader_that_is_ended_from_without_refuses_no_file_for_ever(tmp_path, reader, files):
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    with EndedReader() as ended:
+        assert len(put_in(collection, ended, files / "note.md")) == 1
+    (staged,) = collection.read().staged
+    assert parse_cache.read(collection, staged, reader, MAX_TOKENS).passages
