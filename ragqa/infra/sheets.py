@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from ragqa.infra.files import replacing
 
 Value: TypeAlias = str | float
 LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
+_DAMAGE: Final = (BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError, zlib.error, RuntimeError)
 _GUARD: Final = "'"
 _WIDTH: Final = 16  # characters of a column without a given width
 
@@ -61,7 +63,7 @@ def open_book(path: Path, **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no
 
     try:
         return load_workbook(path, **how)
-    except (InvalidFileException, BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError) as error:
+    except (InvalidFileException, *_DAMAGE) as error:
         raise ValueError(str(error)) from error
 
 
@@ -73,7 +75,7 @@ def read_lines(path: Path) -> list[list[str]]:
                 return [[_as_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]
-    except (OSError, ValueError, KeyError, csv.Error) as error:
+    except (OSError, csv.Error, *_DAMAGE) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         msg = f"{path.name} cannot be read as a sheet ({why}); expected .csv or .xlsx as ragqa wrote it"
         raise CorpusError(msg) from error

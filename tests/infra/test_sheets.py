@@ -1,0 +1,54 @@
+"""Sheets that somebody edited: what cannot be read is refused in words."""
+
+import zipfile
+
+import pytest
+
+from ragqa.errors import CorpusError
+from ragqa.infra.sheets import Sheet, read_lines, write_sheets
+
+pytestmark = pytest.mark.filterwarnings(  # openpyxl leaves a file that it cannot read to the garbage collector
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+def torn(content):
+    return content[:10] + b"\xff" * 20 + content[30:]
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    path = tmp_path / "a.xlsx"
+    write_sheets(path, [Sheet("Rows", ("id", "note"), [[f"r{n}", f"note {n}"] for n in range(50)])])
+    return path
+
+
+def repacked(path, name, change):
+    """The workbook with the bytes of this member, as they are packed, changed."""
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo(name)
+    content = bytearray(path.read_bytes())
+    start = info.header_offset + 30 + len(info.filename)
+    content[start : start + info.compress_size] = change(content[start : start + info.compress_size])
+    path.write_bytes(content)
+
+
+def rewritten(path, name, text):
+    with zipfile.ZipFile(path) as archive:
+        held = {one: archive.read(one) for one in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, content in (held | {name: text}).items():
+            archive.writestr(one, content)
+
+
+@pytest.mark.parametrize("name", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "xl/styles.xml"])
+def test_a_workbook_with_torn_bytes_is_refused_in_words(sheet, name):
+    repacked(sheet, name, torn)
+    with pytest.raises(CorpusError, match=r"a\.xlsx cannot be read as a sheet"):
+        read_lines(sheet)
+
+
+def test_a_workbook_whose_sheet_ends_early_is_refused_in_words(sheet):
+    rewritten(sheet, "xl/worksheets/sheet1.xml", b"<worksheet><sheetData><row")
+    with pytest.raises(CorpusError, match=r"a\.xlsx cannot be read as a sheet"):
+        read_lines(sheet)
