@@ -29,6 +29,7 @@ from ragqa.library.collection import (
     Collection,
     Document,
     collections,
+    corpus_titles,
     make_collection,
     now,
     temporary,
@@ -75,8 +76,9 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
             if not copied(data, path):
                 refuse(f"one of more than {MAX_BYTES >> 20} MB")
         about = reader.exported(path)
+        found = collections(library)
         name = corpus_name(about["title"], {*taken, *(one.name for one in library.glob("*"))})
-        taken_titles = {one.read().title for one in collections(library)}
+        taken_titles = set(corpus_titles([one.name for one in found], found).values())
         titles = (about["title"], *(f"{about['title']} ({n})" for n in range(2, len(taken_titles) + 3)))
         title = next(one for one in titles if one not in taken_titles)
         collection = make_collection(name, library, title, about["description"])

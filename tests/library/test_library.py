@@ -704,3 +704,16 @@ def test_a_reader_that_is_ended_from_without_refuses_no_file_for_ever(tmp_path, 
         assert len(put_in(collection, ended, files / "note.md")) == 1
     (staged,) = collection.read().staged
     assert parse_cache.read(collection, staged, reader, MAX_TOKENS).passages
+
+
+def test_an_import_replaces_a_corpus_whose_catalogue_is_damaged_as_its_message_advises(tmp_path, reader, files):
+    library = tmp_path / "library"
+    collection = make_collection("ferries", library, "Ferries")
+    put_in(collection, reader, files / "note.md")
+    index(collection, tmp_path / "indexes", FakeEncoder())
+    export(collection, tmp_path / "out.zip")
+    (collection.folder / "library.json").write_text("torn")
+    with pytest.raises(CorpusError, match="import an export of it"):
+        collection.read()
+    with (tmp_path / "out.zip").open("rb") as data:
+        assert import_corpus(data, library, reader).read().title == "Ferries"
