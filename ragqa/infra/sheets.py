@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 from zipfile import BadZipFile
 
 from ragqa.errors import CorpusError
@@ -18,7 +18,7 @@ from ragqa.infra.files import replacing
 
 Value: TypeAlias = str | float
 LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
-_DAMAGE: Final = (BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError, zlib.error, RuntimeError)
+_DAMAGE: Final = (BadZipFile, LookupError, ValueError, SyntaxError, TypeError, EOFError, zlib.error, RuntimeError)
 _GUARD: Final = "'"
 _WIDTH: Final = 16  # characters of a column without a given width
 
@@ -56,7 +56,7 @@ def put(place: Any, value: Value) -> None:  # noqa: ANN401 - a cell of openpyxl
         place.quotePrefix = int(plain_cell(value) != value)
 
 
-def open_book(path: Path, **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no types
+def open_book(path: Path | IO[bytes], **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no types
     """A workbook, opened with openpyxl's options. Raises ValueError if it is damaged, and OSError."""
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
@@ -71,7 +71,7 @@ def read_lines(path: Path) -> list[list[str]]:
     """The rows of a CSV file or of a workbook's first sheet, as texts. Raises CorpusError."""
     try:
         if path.suffix.lower() == ".xlsx":
-            with closing(open_book(path, read_only=True, data_only=True)) as book:
+            with path.open("rb") as packed, closing(open_book(packed, read_only=True, data_only=True)) as book:
                 return [[_as_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]

@@ -7,10 +7,6 @@ import pytest
 from ragqa.errors import CorpusError
 from ragqa.infra.sheets import Sheet, read_lines, write_sheets
 
-pytestmark = pytest.mark.filterwarnings(  # openpyxl leaves a file that it cannot read to the garbage collector
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)
-
 
 def torn(content):
     return content[:10] + b"\xff" * 20 + content[30:]
@@ -50,5 +46,14 @@ def test_a_workbook_with_torn_bytes_is_refused_in_words(sheet, name):
 
 def test_a_workbook_whose_sheet_ends_early_is_refused_in_words(sheet):
     rewritten(sheet, "xl/worksheets/sheet1.xml", b"<worksheet><sheetData><row")
+    with pytest.raises(CorpusError, match=r"a\.xlsx cannot be read as a sheet"):
+        read_lines(sheet)
+
+
+def test_a_workbook_without_a_sheet_is_refused_in_words(sheet):
+    with zipfile.ZipFile(sheet) as archive:
+        book = archive.read("xl/workbook.xml")
+    start, end = book.index(b"<sheets>"), book.index(b"</sheets>")
+    rewritten(sheet, "xl/workbook.xml", book[: start + len(b"<sheets>")] + book[end:])
     with pytest.raises(CorpusError, match=r"a\.xlsx cannot be read as a sheet"):
         read_lines(sheet)
