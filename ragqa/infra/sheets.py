@@ -19,6 +19,7 @@ from ragqa.infra.files import replacing
 Value: TypeAlias = str | float
 LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
 _DAMAGE: Final = (BadZipFile, LookupError, ValueError, SyntaxError, TypeError, EOFError, zlib.error, RuntimeError)
+_MOST_COLUMNS: Final = 100  # that are read of a workbook, which may claim 16,384
 _GUARD: Final = "'"
 _WIDTH: Final = 16  # characters of a column without a given width
 
@@ -68,11 +69,12 @@ def open_book(path: Path | IO[bytes], **how: bool) -> Any:  # noqa: ANN401 - ope
 
 
 def read_lines(path: Path) -> list[list[str]]:
-    """The rows of a CSV file or of a workbook's first sheet, as texts. Raises CorpusError."""
+    """The rows of a CSV file, or the filled ones of a workbook's first sheet, as texts. Raises CorpusError."""
     try:
         if path.suffix.lower() == ".xlsx":
             with path.open("rb") as packed, closing(open_book(packed, read_only=True, data_only=True)) as book:
-                return [[_as_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
+                rows = book.worksheets[0].iter_rows(values_only=True, max_col=_MOST_COLUMNS)  # padded to the widest
+                return [[_as_text(value) for value in row] for row in rows if any(value is not None for value in row)]
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]
     except (OSError, csv.Error, *_DAMAGE) as error:

@@ -57,3 +57,15 @@ def test_a_workbook_without_a_sheet_is_refused_in_words(sheet):
     rewritten(sheet, "xl/workbook.xml", book[: start + len(b"<sheets>")] + book[end:])
     with pytest.raises(CorpusError, match=r"a\.xlsx cannot be read as a sheet"):
         read_lines(sheet)
+
+
+def test_a_workbook_that_claims_all_of_excels_cells_takes_no_more_than_it_holds(sheet):
+    cell = '<c r="{}" t="inlineStr"><is><t>{}</t></is></c>'
+    cells = [cell.format(f"XFD{n}", "x") + cell.format(f"A{n}", text) for n, text in ((1, "id"), (400, "r1"))]
+    rows = f'<row r="1">{cells[0]}</row><row r="400">{cells[1]}</row>'
+    name = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    text = f'<worksheet xmlns="{name}"><dimension ref="A1:XFD1048576"/><sheetData>{rows}</sheetData></worksheet>'
+    rewritten(sheet, "xl/worksheets/sheet1.xml", text)
+    lines = read_lines(sheet)
+    assert [line[0] for line in lines if line[0]] == ["id", "r1"]
+    assert sum(map(len, lines)) < 1_000
