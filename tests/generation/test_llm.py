@@ -410,6 +410,20 @@ def test_every_ending_is_named(behaviour, finish_reason, note):
     assert (answered.sentences == ()) == (finish_reason == "empty")
 
 
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        answer('{"answer": "A Firm must \\ud83d keep\\u0000 [1]."}'),
+        deltas({"refusal": "I can\x07not \ud83d."}),
+    ],
+)
+def test_what_no_record_can_hold_is_taken_out_wherever_the_server_hides_it(behaviour):
+    _, answered, _ = ask(behaviour)
+    told = answered.text + answered.note + "".join(sentence.text for sentence in answered.sentences)
+    assert told.encode()
+    assert not {"\x00", "\x07"} & set(told)
+
+
 def test_an_empty_completion_keeps_its_usage():
     _, answered, _ = ask(answer("", usage=(10, 0)))
     assert (answered.text, answered.usage) == ("", Usage(10, 0))
