@@ -9,10 +9,12 @@ import anyio
 import pytest
 
 from ragqa.errors import AccessError, GenerationError
+from ragqa.index import build_index
 from ragqa.library.collection import make_collection
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
 from ragqa.server.api.local import LocalBackend
+from ragqa.settings.config import IndexingConfig
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
 from tests.support.programs import CountedManifest, SlowGenerator, ToyBackend, served
@@ -300,3 +302,18 @@ def test_a_text_never_carries_the_version_of_an_index_built_meanwhile(backend, m
     (found,) = told(backend, (tool, {"corpus": "rulebook", **arguments}))
     assert found.is_error
     assert "rulebook has been indexed again meanwhile; call again" in found.content[0].text
+
+
+def test_a_single_program_opens_a_corpus_anew_that_was_indexed_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
+    source, found = tmp_path / "source", []
+    source.mkdir()
+    for text in ("A firm must act at once.", "A firm may wait a day."):
+        (source / "rules.md").write_text(f"# Rules\n\n{text}")
+        config = IndexingConfig(encoder="none")
+        build_index("mine", source, indexes=tmp_path / "indexes", config=config, encoder=None, format="text")
+        index = LocalBackend().index("mine")
+        assert LocalBackend().index("mine") is index
+        found.append(index.passages[0].text)
+    assert found == ["A firm must act at once.", "A firm may wait a day."]
