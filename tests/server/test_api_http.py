@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
-from ragqa.conversation import Turn
+from ragqa.conversation import MOST_TURNS, Turn
 from ragqa.errors import GenerationError
 from ragqa.filtering import select
-from ragqa.pipeline import MAX_TEXT_CHARS
+from ragqa.pipeline import MAX_QUESTION_CHARS, MAX_TEXT_CHARS
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.server.access.audit import AuditLog
@@ -558,3 +558,10 @@ def test_no_model_rewrites_a_follow_up_that_may_not_be_asked(backend, client, mo
     found = client.post("/v1/chat/completions", json={"model": "ragqa:rulebook", "messages": messages})
     assert found.status_code == 403, found.text
     assert not rewritten
+
+
+def test_of_a_long_chat_only_what_a_rewriting_uses_is_read():
+    said = [("user", "Who must act? " * 10_000), ("assistant", "A firm must act. " * 10_000)] * 20
+    asked, thread = thread_of([*said, ("user", "And when?")])
+    assert (asked, len(thread)) == ("And when?", MOST_TURNS)
+    assert all(len(turn.question) <= MAX_QUESTION_CHARS and len(turn.answer) <= MAX_TEXT_CHARS for turn in thread)
