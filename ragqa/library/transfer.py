@@ -36,7 +36,7 @@ from ragqa.library.collection import (
     writing,
 )
 from ragqa.library.names import corpus_name, free_name, safe_name
-from ragqa.library.upload import copied
+from ragqa.library.upload import copied, unpacking
 
 KEPT_DELETED: Final = 10  # deleted corpora that can be restored; the oldest is erased first
 _INDEX: Final = "index"
@@ -83,7 +83,7 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
         title = next(one for one in titles if one not in taken_titles)
         collection = make_collection(name, library, title, about["description"])
         try:
-            with writing(collection.folder), zipfile.ZipFile(path) as archive:
+            with writing(collection.folder), unpacking(path) as archive:
                 documents = [_unpacked(collection, archive, *one) for one in about["documents"]]
             collection.change(lambda before, _moves: replace(before, documents=tuple(documents)))
         except BaseException:

@@ -5,12 +5,13 @@ Nothing is trusted: neither names, nor sizes, nor what an archive says about its
 
 from __future__ import annotations
 
+import lzma
 import os
 import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, Final
 
@@ -65,6 +66,20 @@ def copied(data: IO[bytes], path: Path) -> bool:
     return True
 
 
+@contextmanager
+def unpacking(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive at this path. Raises BadZipFile for whatever damaged bytes or names make its readers raise."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (lzma.LZMAError, zlib.error, EOFError, ValueError) as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    except OSError as error:
+        if error.errno is not None:  # bz2 has none for damaged bytes
+            raise
+        raise zipfile.BadZipFile(str(error)) from error
+
+
 def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> Iterator[str]:
     """Stages each member of an archive. The reading process checks its sizes first, so they can be trusted."""
     try:
@@ -82,12 +97,12 @@ def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> 
             continue
         inner = temporary(collection.folder / "staged")
         try:
-            with writing(collection.folder), zipfile.ZipFile(path) as archive, archive.open(member) as packed:
+            with writing(collection.folder), unpacking(path) as archive, archive.open(member) as packed:
                 copied(packed, inner)
             line = collection.stage(inner, shown)
             if line:
                 yield line
-        except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError, zlib.error) as error:
+        except (zipfile.BadZipFile, KeyError, NotImplementedError) as error:
             yield f"{name}/{shown}: expected a whole file, found a damaged one ({str(error)[:60]}); pack it again"
         finally:
             inner.unlink(missing_ok=True)

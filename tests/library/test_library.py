@@ -717,3 +717,51 @@ def test_an_import_replaces_a_corpus_whose_catalogue_is_damaged_as_its_message_a
         collection.read()
     with (tmp_path / "out.zip").open("rb") as data:
         assert import_corpus(data, library, reader).read().title == "Ferries"
+
+
+def torn_lzma(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.md", "# Rules\n\nA firm must act at once.")
+    content = path.read_bytes()
+    start = 30 + len("a.md") + 9  # behind the header of LZMA
+    path.write_bytes(content[:start] + b"\xff" * 20 + content[start + 20 :])
+
+
+def torn_bzip2(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("a.md", "# Rules\n\nA firm must act at once.")
+    content = path.read_bytes()
+    start = 30 + len("a.md")
+    path.write_bytes(content[:start] + b"\xff" * 20 + content[start + 20 :])
+
+
+def of_two_names(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ä.md", "# Rules\n\nA firm must act at once.")
+    path.write_bytes(path.read_bytes().replace("ä".encode(), b"\xff\xfe", 1))
+
+
+@pytest.mark.parametrize("torn", [torn_lzma, torn_bzip2, of_two_names])
+def test_a_damaged_member_is_left_out_in_words_and_the_others_are_taken(tmp_path, reader, torn):
+    torn(tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip", "a") as archive:
+        archive.writestr("z.md", "# Rules\n\nA clerk must act at once.")
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    with (tmp_path / "a.zip").open("rb") as data:
+        (line,) = take(collection, "a.zip", data, reader)
+    assert "expected a whole file, found a damaged one" in line
+    assert [one.name for one in collection.read().staged] == ["z.md"]
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_an_export_with_torn_bytes_is_refused_and_leaves_nothing(tmp_path, reader, packing):
+    about = {"ragqa": 1, "title": "Mine", "description": "", "documents": [{"id": "a", "file": "a.md"}]}
+    with zipfile.ZipFile(tmp_path / "out.zip", "w", packing) as archive:
+        archive.writestr("files/a.md", "# Rules\n\nA firm must act at once.")
+        archive.writestr(zipfile.ZipInfo("corpus.json"), json.dumps(about))
+    content = (tmp_path / "out.zip").read_bytes()
+    start = 30 + len("files/a.md") + 9
+    (tmp_path / "out.zip").write_bytes(content[:start] + b"\xff" * 12 + content[start + 12 :])
+    with (tmp_path / "out.zip").open("rb") as data, pytest.raises(CorpusError, match="expected an export of a corpus"):
+        import_corpus(data, tmp_path / "library", reader)
+    assert collections(tmp_path / "library") == ()
