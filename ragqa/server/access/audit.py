@@ -98,6 +98,13 @@ class AuditLog:
 
         Raises RecordError where the log cannot be read.
         """
+        while True:
+            aside = self._aside()
+            found = self._verified(anchors)
+            if found.broken is None or self._aside() == aside:
+                return found  # else another process has put the log aside meanwhile
+
+    def _verified(self, anchors: Sequence[str]) -> Verified:
         if not self.folder.is_dir():
             return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchors, None))
         with self._held():  # only to fix the log's present end: reading takes long, and others go on writing

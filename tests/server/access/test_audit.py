@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.errors import AccessError, QuestionError, RecordError
+from ragqa.server.access import audit
 from ragqa.server.access.audit import FIRST, HEAD, LOG, AuditLog
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act, Person, Policy, Role
@@ -353,3 +354,17 @@ def test_a_last_line_that_is_no_entry_is_refused_in_words(log):
     put(log, [*lines_of(log), b"not an entry\n"])
     with pytest.raises(RecordError, match="run `ragqa audit verify`"):
         log.append("question", "https://id|s-1")
+
+
+def test_a_log_that_is_put_aside_while_it_is_verified_is_not_called_altered(log, monkeypatch):
+    read, calls = audit._lines_of, []
+
+    def read_late(files, size=None):
+        calls.append(size)
+        if len(calls) == 1:
+            log.rotate()
+            log.append("question", "https://id|s-1")
+        return read(files, size)
+
+    monkeypatch.setattr(audit, "_lines_of", read_late)
+    assert (log.verify().entries, log.verify().broken) == (N + 1, None)
