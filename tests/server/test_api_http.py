@@ -565,3 +565,10 @@ def test_of_a_long_chat_only_what_a_rewriting_uses_is_read():
     asked, thread = thread_of([*said, ("user", "And when?")])
     assert (asked, len(thread)) == ("And when?", MOST_TURNS)
     assert all(len(turn.question) <= MAX_QUESTION_CHARS and len(turn.answer) <= MAX_TEXT_CHARS for turn in thread)
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"question": ' + "9" * 5_000 + "}"])
+def test_a_body_that_json_cannot_read_is_named_as_the_fault(client, body):
+    refused = client.post("/v1/ask", content=body, headers={"Content-Type": "application/json"})
+    assert refused.status_code == 400
+    assert "expected a body of JSON" in refused.json()["detail"]
