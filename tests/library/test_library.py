@@ -765,3 +765,10 @@ def test_an_export_with_torn_bytes_is_refused_and_leaves_nothing(tmp_path, reade
     with (tmp_path / "out.zip").open("rb") as data, pytest.raises(CorpusError, match="expected an export of a corpus"):
         import_corpus(data, tmp_path / "library", reader)
     assert collections(tmp_path / "library") == ()
+
+
+def test_a_title_holds_nothing_that_cannot_be_seen(tmp_path):
+    collection = make_collection("mine", tmp_path / "library", "My\x00 \u202erules")
+    assert collection.read().title == "My rules"
+    collection.describe("\x07\u200b", "Of\u202e them\x00.\nAll.")
+    assert (collection.read().title, collection.read().description) == ("mine", "Of them.\nAll.")
