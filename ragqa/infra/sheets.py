@@ -73,7 +73,9 @@ def read_lines(path: Path) -> list[list[str]]:
     try:
         if path.suffix.lower() == ".xlsx":
             with path.open("rb") as packed, closing(open_book(packed, read_only=True, data_only=True)) as book:
-                rows = book.worksheets[0].iter_rows(values_only=True, max_col=_MOST_COLUMNS)  # padded to the widest
+                sheet = book.worksheets[0]
+                widest = min(sheet.max_column or _MOST_COLUMNS, _MOST_COLUMNS)  # each row is padded to it
+                rows = sheet.iter_rows(values_only=True, max_col=widest)
                 return [[_as_text(value) for value in row] for row in rows if any(value is not None for value in row)]
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]

@@ -69,3 +69,7 @@ def test_a_workbook_that_claims_all_of_excels_cells_takes_no_more_than_it_holds(
     lines = read_lines(sheet)
     assert [line[0] for line in lines if line[0]] == ["id", "r1"]
     assert sum(map(len, lines)) < 1_000
+
+
+def test_rows_are_as_long_as_they_were_written(sheet):
+    assert read_lines(sheet)[:2] == [["id", "note"], ["r0", "note 0"]]
