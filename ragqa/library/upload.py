@@ -20,6 +20,7 @@ from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
 from ragqa.corpus.documents.model import MAX_BYTES
 from ragqa.corpus.files import files_below, storable_name
 from ragqa.errors import CorpusError
+from ragqa.infra.files import flush_open
 from ragqa.library.collection import Collection, temporary, writing
 from ragqa.library.names import member_name, safe_name
 
@@ -55,7 +56,7 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
 
 
 def copied(data: IO[bytes], path: Path) -> bool:
-    """Copies at most `MAX_BYTES` to ``path``; returns whether that is everything."""
+    """Copies at most `MAX_BYTES` to ``path``, on disk on return; returns whether that is everything."""
     size = 0
     with path.open("wb") as file:
         while chunk := data.read(_CHUNK):
@@ -63,6 +64,7 @@ def copied(data: IO[bytes], path: Path) -> bool:
             if size > MAX_BYTES:
                 return False
             file.write(chunk)
+        flush_open(file)
     return True
 
 

@@ -772,3 +772,20 @@ def test_a_title_holds_nothing_that_cannot_be_seen(tmp_path):
     assert collection.read().title == "My rules"
     collection.describe("\x07\u200b", "Of\u202e them\x00.\nAll.")
     assert (collection.read().title, collection.read().description) == ("mine", "Of them.\nAll.")
+
+
+def test_an_added_file_is_on_disk_before_the_catalogue_names_it(tmp_path, reader, files, monkeypatch):
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    synced, sync = [], os.fsync
+
+    def noted(descriptor):
+        found = os.fstat(descriptor)
+        synced.append((found.st_ino, found.st_size))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with (files / "note.md").open("rb") as data:
+        take(collection, "note.md", data, reader)
+    (staged,) = collection.read().staged
+    found = collection.path_of(staged).stat()
+    assert (found.st_ino, found.st_size) in synced
