@@ -110,6 +110,7 @@ def test_hidden_corpora(policy):
         ("trust_email = 'no'", "trust_email"),
         ("peple = []", "only"),
         ("people = ['ann']", r"\[\[people\]\]"),
+        ("people = 1", r"\[\[people\]\]"),
         ("[[people]]\nrole = 'reader'", "email, or subject, or claim"),
         ("[[people]]\nemail = 'a@b'\nsubject = 's'", "email, or subject, or claim"),
         ("[[people]]\nclaim = 'teams'", "claim with value"),
