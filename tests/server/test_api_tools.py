@@ -317,3 +317,17 @@ def test_a_single_program_opens_a_corpus_anew_that_was_indexed_again(tmp_path, m
         assert LocalBackend().index("mine") is index
         found.append(index.passages[0].text)
     assert found == ["A firm must act at once.", "A firm may wait a day."]
+
+
+def test_a_resource_that_is_not_there_is_refused_in_words_without_a_trace(backend, caplog):
+    from mcp import Client, MCPError
+
+    from ragqa.server.api.tools import tools_server
+
+    async def run():
+        async with Client(tools_server(backend)) as client:
+            with pytest.raises(MCPError, match="expected the id of a passage of rulebook, found 'gone'"):
+                await client.read_resource("ragqa://rulebook/gone")
+
+    asyncio.run(run())
+    assert not [record for record in caplog.records if record.exc_info]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, ParamSpec
 from anyio import from_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
@@ -62,7 +62,10 @@ def tools_server(backend: Backend) -> MCPServer:
     @server.resource("ragqa://{corpus}/{passage_id}", mime_type="text/plain")
     def passage(corpus: str, passage_id: str) -> str:
         """The text of one passage."""
-        return service.passage(backend, corpus, passage_id).text
+        try:
+            return service.passage(backend, corpus, passage_id).text
+        except RagqaError as error:
+            raise ResourceError(str(error)) from error
 
     return server
 
