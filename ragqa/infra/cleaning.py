@@ -6,7 +6,9 @@ import json
 import re
 from typing import Final
 
-_KEY_LIKE: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)[^\s/@'\"]+@", re.IGNORECASE)
+_KEY_LIKE: Final = re.compile(
+    r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)(?:[^\s/@'\"]+@)+", re.IGNORECASE
+)
 _LEAST_CHARS: Final = 4  # a placeholder such as "x", for a server without keys, is no secret and too common to remove
 
 

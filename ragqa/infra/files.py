@@ -83,10 +83,10 @@ def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
 
 
 class Appending:
-    """A file that only grows: the first write cuts off everything after ``end``."""
+    """A file that only grows: the first write cuts off everything after ``end``, or, without ``cuts``, nothing."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, cuts: bool = True) -> None:
+        self.path, self._cuts = path, cuts
         self.end = 0  # in bytes
         self._descriptor: int | None = None
 
@@ -94,7 +94,10 @@ class Appending:
         """Adds the data, on disk on return; returns their offset. ``sync`` False: a power cut may lose them."""
         if self._descriptor is None:
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            os.ftruncate(self._descriptor, self.end)
+            if self._cuts:
+                os.ftruncate(self._descriptor, self.end)
+            else:
+                self.end = os.fstat(self._descriptor).st_size
             flush(self.path.parent)
         try:
             _write_all(self._descriptor, data)
@@ -114,19 +117,19 @@ class Appending:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Adds the data to the end of a file, created if missing; they are on disk on return."""
-    _append(path, data, path.stat().st_size if path.exists() else 0)
+    """Adds the data to the end of a file, created if missing, which may be append-only; they are on disk on return."""
+    _append(Appending(path, cuts=False), data)
 
 
 def append_json_lines(path: Path, rows: Iterable[object]) -> None:
     """Adds a line for each of these values, as `append`, after cutting off a half-written last line."""
     data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-    _append(path, data, _end_of_lines(path))
-
-
-def _append(path: Path, data: bytes, end: int) -> None:
     file = Appending(path)
-    file.end = end
+    file.end = _end_of_lines(path)
+    _append(file, data)
+
+
+def _append(file: Appending, data: bytes) -> None:
     try:
         file.append(data)
     finally:

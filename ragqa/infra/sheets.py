@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 from zipfile import BadZipFile
 
 from ragqa.errors import CorpusError
@@ -17,6 +18,8 @@ from ragqa.infra.files import replacing
 
 Value: TypeAlias = str | float
 LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
+_DAMAGE: Final = (BadZipFile, LookupError, ValueError, SyntaxError, TypeError, EOFError, zlib.error, RuntimeError)
+_MOST_COLUMNS: Final = 100  # that are read of a workbook, which may claim 16,384
 _GUARD: Final = "'"
 _WIDTH: Final = 16  # characters of a column without a given width
 
@@ -54,26 +57,29 @@ def put(place: Any, value: Value) -> None:  # noqa: ANN401 - a cell of openpyxl
         place.quotePrefix = int(plain_cell(value) != value)
 
 
-def open_book(path: Path, **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no types
+def open_book(path: Path | IO[bytes], **how: bool) -> Any:  # noqa: ANN401 - openpyxl has no types
     """A workbook, opened with openpyxl's options. Raises ValueError if it is damaged, and OSError."""
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
         return load_workbook(path, **how)
-    except (InvalidFileException, BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError) as error:
+    except (InvalidFileException, *_DAMAGE) as error:
         raise ValueError(str(error)) from error
 
 
 def read_lines(path: Path) -> list[list[str]]:
-    """The rows of a CSV file or of a workbook's first sheet, as texts. Raises CorpusError."""
+    """The rows of a CSV file, or the filled ones of a workbook's first sheet, as texts. Raises CorpusError."""
     try:
         if path.suffix.lower() == ".xlsx":
-            with closing(open_book(path, read_only=True, data_only=True)) as book:
-                return [[_as_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
+            with path.open("rb") as packed, closing(open_book(packed, read_only=True, data_only=True)) as book:
+                sheet = book.worksheets[0]
+                widest = min(sheet.max_column or _MOST_COLUMNS, _MOST_COLUMNS)  # each row is padded to it
+                rows = sheet.iter_rows(values_only=True, max_col=widest)
+                return [[_as_text(value) for value in row] for row in rows if any(value is not None for value in row)]
         with path.open(newline="", encoding="utf-8-sig") as file:
             return [[_unguarded(value) for value in row] for row in csv.reader(file)]
-    except (OSError, ValueError, KeyError, csv.Error) as error:
+    except (OSError, csv.Error, *_DAMAGE) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         msg = f"{path.name} cannot be read as a sheet ({why}); expected .csv or .xlsx as ragqa wrote it"
         raise CorpusError(msg) from error

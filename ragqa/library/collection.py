@@ -31,6 +31,7 @@ from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.english.words import quantity
 from ragqa.errors import CorpusError, RagqaError
 from ragqa.index.folders import check_name, index_names
+from ragqa.infra.cleaning import without_invisible
 from ragqa.infra.files import locked, sha256_of, write_whole
 from ragqa.infra.validation import adapter_of
 from ragqa.library.names import corpus_name, free_name
@@ -255,8 +256,8 @@ class Collection:
 
     def describe(self, title: str, description: str) -> None:
         """Sets the title and description; the corpus keeps its name in addresses and records."""
-        said = " ".join(title.split())[:120] or self.name
-        self.change(lambda before, _moves: replace(before, title=said, description=description.strip()[:2_000]))
+        said, about = _visible(title, description)
+        self.change(lambda before, _moves: replace(before, title=said or self.name, description=about))
 
     def accept(self, readable: Callable[[Staged], bool]) -> Catalogue:
         """Moves readable staged files to the documents, and removed documents to the earlier versions."""
@@ -360,9 +361,13 @@ def make_collection(name: str, library: Path, title: str = "", description: str 
             msg = f"expected a new name, found {name!r}, which is in the library; choose another"
             raise CorpusError(msg) from error
         collection = Collection(folder)
-        said = " ".join(title.split())[:120] or name
-        collection._write(CATALOGUE, asdict(Catalogue(name, said, now(), description.strip()[:2_000])))
+        said, about = _visible(title, description)
+        collection._write(CATALOGUE, asdict(Catalogue(name, said or name, now(), about)))
     return collection
+
+
+def _visible(title: str, description: str) -> tuple[str, str]:
+    return " ".join(without_invisible(title).split())[:120], without_invisible(description).strip()[:2_000]
 
 
 @contextmanager
@@ -381,8 +386,9 @@ def now() -> str:
 
 
 def temporary(folder: Path) -> Path:
-    """A unique path in ``folder`` for a file that is being written; makes the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A unique path in ``folder`` for a file that is being written; makes the folder. Raises CorpusError."""
+    with writing(folder):
+        folder.mkdir(exist_ok=True)  # not those above it: the corpus may be deleted
     return folder / f".incoming-{secrets.token_hex(8)}"
 
 

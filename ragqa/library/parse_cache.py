@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError, spread
 from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.documents.process import EndedError
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
 from ragqa.infra.files import replacing, sha256_of
@@ -43,11 +44,21 @@ def read(
         beside = _pages(collection) if kind_of(one.name) == "HTML" else ()
         reading = reader.read(collection.path_of(one), kind_of(one.name), "", max_tokens, beside=beside)
     except UnreadableError as error:
-        if not (is_stopped and is_stopped()):
+        about_it = not isinstance(error, EndedError) and not (is_stopped and is_stopped())
+        if about_it and _is_there(collection, one):
             _keep(path, {"refused": str(error)})
         raise
-    _keep(path, asdict(reading))
+    if _is_there(collection, one):
+        _keep(path, asdict(reading))
     return reading
+
+
+def _is_there(collection: Collection, one: Document | Staged) -> bool:
+    """Whether the file still has this content: somebody may have taken it back, or added another with its name."""
+    try:
+        return sha256_of(collection.path_of(one)) == one.sha256
+    except OSError:
+        return False
 
 
 def known(collection: Collection, one: Document | Staged, max_tokens: int) -> Reading | None:
@@ -201,6 +212,6 @@ def _kept(path: Path) -> Reading | None:
 
 def _keep(path: Path, told: dict[str, Any]) -> None:
     with writing(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)  # not those above it: the corpus may be deleted
         with replacing(path, shared=True) as new:
             new.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")

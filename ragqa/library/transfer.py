@@ -29,13 +29,14 @@ from ragqa.library.collection import (
     Collection,
     Document,
     collections,
+    corpus_titles,
     make_collection,
     now,
     temporary,
     writing,
 )
 from ragqa.library.names import corpus_name, free_name, safe_name
-from ragqa.library.upload import copied
+from ragqa.library.upload import copied, unpacking
 
 KEPT_DELETED: Final = 10  # deleted corpora that can be restored; the oldest is erased first
 _INDEX: Final = "index"
@@ -67,19 +68,22 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
     ``taken`` are names of indexes that the corpus must not get. Raises CorpusError where ``data`` is not an export or
     is larger than an upload may be; then nothing of it is kept.
     """
+    with writing(library):
+        library.mkdir(parents=True, exist_ok=True)
     path = temporary(library)
     try:
         with writing(library):
             if not copied(data, path):
                 refuse(f"one of more than {MAX_BYTES >> 20} MB")
         about = reader.exported(path)
+        found = collections(library)
         name = corpus_name(about["title"], {*taken, *(one.name for one in library.glob("*"))})
-        taken_titles = {one.read().title for one in collections(library)}
+        taken_titles = set(corpus_titles([one.name for one in found], found).values())
         titles = (about["title"], *(f"{about['title']} ({n})" for n in range(2, len(taken_titles) + 3)))
         title = next(one for one in titles if one not in taken_titles)
         collection = make_collection(name, library, title, about["description"])
         try:
-            with writing(collection.folder), zipfile.ZipFile(path) as archive:
+            with writing(collection.folder), unpacking(path) as archive:
                 documents = [_unpacked(collection, archive, *one) for one in about["documents"]]
             collection.change(lambda before, _moves: replace(before, documents=tuple(documents)))
         except BaseException:

@@ -5,12 +5,13 @@ Nothing is trusted: neither names, nor sizes, nor what an archive says about its
 
 from __future__ import annotations
 
+import lzma
 import os
 import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO, Final
 
@@ -19,6 +20,7 @@ from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
 from ragqa.corpus.documents.model import MAX_BYTES
 from ragqa.corpus.files import files_below, storable_name
 from ragqa.errors import CorpusError
+from ragqa.infra.files import flush_open
 from ragqa.library.collection import Collection, temporary, writing
 from ragqa.library.names import member_name, safe_name
 
@@ -39,6 +41,7 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
     if not kind:
         what = advice(shown) or "take it out"
         return [f"{shown}: expected PDF, .docx, HTML, .xlsx, CSV, text or .zip, found another kind of file; {what}"]
+    collection.read()  # raises where somebody has deleted it meanwhile
     path = temporary(collection.folder / "staged")
     try:
         with writing(collection.folder):
@@ -53,7 +56,7 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
 
 
 def copied(data: IO[bytes], path: Path) -> bool:
-    """Copies at most `MAX_BYTES` to ``path``; returns whether that is everything."""
+    """Copies at most `MAX_BYTES` to ``path``, on disk on return; returns whether that is everything."""
     size = 0
     with path.open("wb") as file:
         while chunk := data.read(_CHUNK):
@@ -61,7 +64,22 @@ def copied(data: IO[bytes], path: Path) -> bool:
             if size > MAX_BYTES:
                 return False
             file.write(chunk)
+        flush_open(file)
     return True
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive at this path. Raises BadZipFile for whatever damaged bytes or names make its readers raise."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (lzma.LZMAError, zlib.error, EOFError, ValueError) as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    except OSError as error:
+        if error.errno is not None:  # bz2 has none for damaged bytes
+            raise
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> Iterator[str]:
@@ -81,12 +99,12 @@ def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> 
             continue
         inner = temporary(collection.folder / "staged")
         try:
-            with writing(collection.folder), zipfile.ZipFile(path) as archive, archive.open(member) as packed:
+            with writing(collection.folder), unpacking(path) as archive, archive.open(member) as packed:
                 copied(packed, inner)
             line = collection.stage(inner, shown)
             if line:
                 yield line
-        except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError, zlib.error) as error:
+        except (zipfile.BadZipFile, KeyError, NotImplementedError) as error:
             yield f"{name}/{shown}: expected a whole file, found a damaged one ({str(error)[:60]}); pack it again"
         finally:
             inner.unlink(missing_ok=True)

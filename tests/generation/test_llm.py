@@ -263,6 +263,16 @@ def test_nobody_listening_is_said_with_the_address():
     assert "secret" not in str(caught.value) + repr(generator)
 
 
+@pytest.mark.parametrize("login", ["someone:secret", "someone:pa@secret", "some@secret:x"])
+def test_no_part_of_a_login_stays_in_the_address(login):
+    client = ChatClient(replace(CONFIG, base_url=f"http://{login}@127.0.0.1:9/v1/@x"))
+    assert client.server.base_url == "http://127.0.0.1:9/v1/@x"
+    client.close()
+    with pytest.raises(ConfigError) as caught:
+        ChatClient(replace(CONFIG, base_url=f"ftp://{login}@127.0.0.1:9/v1"))
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("parameter", ["stream_options", "temperature"])
 def test_a_parameter_that_the_server_refuses_is_left_out(parameter):
     _, answered, requests = ask(refusing(parameter, answer("Yes [1].")))
@@ -408,6 +418,20 @@ def test_every_ending_is_named(behaviour, finish_reason, note):
     assert answered.finish_reason == finish_reason
     assert note in answered.note
     assert (answered.sentences == ()) == (finish_reason == "empty")
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        answer('{"answer": "A Firm must \\ud83d keep\\u0000 [1]."}'),
+        deltas({"refusal": "I can\x07not \ud83d."}),
+    ],
+)
+def test_what_no_record_can_hold_is_taken_out_wherever_the_server_hides_it(behaviour):
+    _, answered, _ = ask(behaviour)
+    told = answered.text + answered.note + "".join(sentence.text for sentence in answered.sentences)
+    assert told.encode()
+    assert not {"\x00", "\x07"} & set(told)
 
 
 def test_an_empty_completion_keeps_its_usage():

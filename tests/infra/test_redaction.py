@@ -14,6 +14,7 @@ from ragqa.infra.cleaning import plain_line, without_keys
         ("pa-0123456789 was refused", "[key] was refused"),
         ("Authorization: bearer abc.def", "Authorization: [key]"),
         ("postgresql://me:secret@host/db", "postgresql://[key]host/db"),
+        ("http://me:sec@ret@host/v1, a@b", "http://[key]host/v1, a@b"),
         ("task-force and pa-1", "task-force and pa-1"),
         ('known s3cr"t and x', "known [key] and x"),
         ("quoted " + json.dumps('s3cr"t'), 'quoted "[key]"'),

@@ -658,3 +658,134 @@ def test_an_update_is_read_again_whatever_separates_lines_within_its_texts(tmp_p
     update = Update("2026-11-26T09:00:00Z", (compared("d", 2, [before], [after]),))
     append(tmp_path / "changes.jsonl", update)
     assert read_updates(tmp_path / "changes.jsonl") == (update,)
+
+
+@pytest.mark.parametrize("late", ["a file is dropped", "a file is read"])
+def test_a_corpus_deleted_while_somebody_else_is_at_it_can_be_restored(tmp_path, reader, files, late):
+    library, indexes = tmp_path / "library", tmp_path / "indexes"
+    collection = make_collection("harbour", library, "Harbour")
+    assert put_in(collection, reader, files / "note.md") == []
+    shutil.rmtree(collection.folder / "readings")
+    staged = collection.read().staged[0]
+    delete(collection, indexes)
+    with pytest.raises(CorpusError):
+        if late == "a file is read":
+            parse_cache.read(collection, staged, reader, MAX_TOKENS)
+        else:
+            with (files / "ferries.html").open("rb") as data:
+                take(collection, "ferries.html", data, reader)
+    restored = restore(deleted(library)[0].key, library, indexes)
+    assert [one.name for one in restored.read().staged] == ["note.md"]
+
+
+def test_a_file_that_was_taken_back_while_it_was_read_can_be_added_again(tmp_path, reader, files):
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    assert put_in(collection, reader, files / "note.md") == []
+    shutil.rmtree(collection.folder / "readings")
+    staged = collection.read().staged[0]
+    collection.unstage((staged.name,))
+    with pytest.raises(CorpusError):
+        parse_cache.read(collection, staged, reader, MAX_TOKENS)
+    assert put_in(collection, reader, files / "note.md") == []
+
+
+class EndedReader(Reader):
+    """A reader whose process is ended by the system, as by Ctrl-C or the service that runs the server."""
+
+    def _exchange(self, process, request):
+        process.terminate()
+        process.wait()
+        return super()._exchange(process, request)
+
+
+def test_a_reader_that_is_ended_from_without_refuses_no_file_for_ever(tmp_path, reader, files):
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    with EndedReader() as ended:
+        assert len(put_in(collection, ended, files / "note.md")) == 1
+    (staged,) = collection.read().staged
+    assert parse_cache.read(collection, staged, reader, MAX_TOKENS).passages
+
+
+def test_an_import_replaces_a_corpus_whose_catalogue_is_damaged_as_its_message_advises(tmp_path, reader, files):
+    library = tmp_path / "library"
+    collection = make_collection("ferries", library, "Ferries")
+    put_in(collection, reader, files / "note.md")
+    index(collection, tmp_path / "indexes", FakeEncoder())
+    export(collection, tmp_path / "out.zip")
+    (collection.folder / "library.json").write_text("torn")
+    with pytest.raises(CorpusError, match="import an export of it"):
+        collection.read()
+    with (tmp_path / "out.zip").open("rb") as data:
+        assert import_corpus(data, library, reader).read().title == "Ferries"
+
+
+def torn_lzma(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.md", "# Rules\n\nA firm must act at once.")
+    content = path.read_bytes()
+    start = 30 + len("a.md") + 9  # behind the header of LZMA
+    path.write_bytes(content[:start] + b"\xff" * 20 + content[start + 20 :])
+
+
+def torn_bzip2(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("a.md", "# Rules\n\nA firm must act at once.")
+    content = path.read_bytes()
+    start = 30 + len("a.md")
+    path.write_bytes(content[:start] + b"\xff" * 20 + content[start + 20 :])
+
+
+def of_two_names(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ä.md", "# Rules\n\nA firm must act at once.")
+    path.write_bytes(path.read_bytes().replace("ä".encode(), b"\xff\xfe", 1))
+
+
+@pytest.mark.parametrize("torn", [torn_lzma, torn_bzip2, of_two_names])
+def test_a_damaged_member_is_left_out_in_words_and_the_others_are_taken(tmp_path, reader, torn):
+    torn(tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip", "a") as archive:
+        archive.writestr("z.md", "# Rules\n\nA clerk must act at once.")
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    with (tmp_path / "a.zip").open("rb") as data:
+        (line,) = take(collection, "a.zip", data, reader)
+    assert "expected a whole file, found a damaged one" in line
+    assert [one.name for one in collection.read().staged] == ["z.md"]
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_an_export_with_torn_bytes_is_refused_and_leaves_nothing(tmp_path, reader, packing):
+    about = {"ragqa": 1, "title": "Mine", "description": "", "documents": [{"id": "a", "file": "a.md"}]}
+    with zipfile.ZipFile(tmp_path / "out.zip", "w", packing) as archive:
+        archive.writestr("files/a.md", "# Rules\n\nA firm must act at once.")
+        archive.writestr(zipfile.ZipInfo("corpus.json"), json.dumps(about))
+    content = (tmp_path / "out.zip").read_bytes()
+    start = 30 + len("files/a.md") + 9
+    (tmp_path / "out.zip").write_bytes(content[:start] + b"\xff" * 12 + content[start + 12 :])
+    with (tmp_path / "out.zip").open("rb") as data, pytest.raises(CorpusError, match="expected an export of a corpus"):
+        import_corpus(data, tmp_path / "library", reader)
+    assert collections(tmp_path / "library") == ()
+
+
+def test_a_title_holds_nothing_that_cannot_be_seen(tmp_path):
+    collection = make_collection("mine", tmp_path / "library", "My\x00 \u202erules")
+    assert collection.read().title == "My rules"
+    collection.describe("\x07\u200b", "Of\u202e them\x00.\nAll.")
+    assert (collection.read().title, collection.read().description) == ("mine", "Of them.\nAll.")
+
+
+def test_an_added_file_is_on_disk_before_the_catalogue_names_it(tmp_path, reader, files, monkeypatch):
+    collection = make_collection("harbour", tmp_path / "library", "Harbour")
+    synced, sync = [], os.fsync
+
+    def noted(descriptor):
+        found = os.fstat(descriptor)
+        synced.append((found.st_ino, found.st_size))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with (files / "note.md").open("rb") as data:
+        take(collection, "note.md", data, reader)
+    (staged,) = collection.read().staged
+    found = collection.path_of(staged).stat()
+    assert (found.st_ino, found.st_size) in synced

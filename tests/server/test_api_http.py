@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import pytest
 from starlette.testclient import TestClient
 
-from ragqa.conversation import Turn
+from ragqa.conversation import MOST_TURNS, Turn
 from ragqa.errors import GenerationError
 from ragqa.filtering import select
-from ragqa.pipeline import MAX_TEXT_CHARS
+from ragqa.pipeline import MAX_QUESTION_CHARS, MAX_TEXT_CHARS
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.server.access.audit import AuditLog
@@ -545,3 +545,30 @@ def test_the_log_says_whose_key_asked(guarded, tmp_path):
     client.post("/v1/ask", json=body, headers={"Authorization": f"Bearer {secret}"})
     entry = next(one for one in AuditLog(tmp_path / "audit").entries() if one["act"] == Act.QUESTION)
     assert entry["email"] == "ann@example.org"
+
+
+@pytest.mark.parametrize(("role", "corpora"), [(Role.READER, {}), (Role.ANALYST, {"rulebook": frozenset()})])
+def test_no_model_rewrites_a_follow_up_that_may_not_be_asked(backend, client, monkeypatch, tmp_path, role, corpora):
+    rewritten = []
+    monkeypatch.setattr("ragqa.server.api.service.rewrite", lambda *told: rewritten.append(told))
+    gate = Gate(Person("https://id|s-1", role), Policy(corpora=corpora), AuditLog(tmp_path / "audit"))
+    monkeypatch.setattr(backend, "gate", lambda: gate)
+    said = [("user", "Who must act?"), ("assistant", "A firm."), ("user", "And for branches?")]
+    messages = [{"role": one, "content": text} for one, text in said]
+    found = client.post("/v1/chat/completions", json={"model": "ragqa:rulebook", "messages": messages})
+    assert found.status_code == 403, found.text
+    assert not rewritten
+
+
+def test_of_a_long_chat_only_what_a_rewriting_uses_is_read():
+    said = [("user", "Who must act? " * 10_000), ("assistant", "A firm must act. " * 10_000)] * 20
+    asked, thread = thread_of([*said, ("user", "And when?")])
+    assert (asked, len(thread)) == ("And when?", MOST_TURNS)
+    assert all(len(turn.question) <= MAX_QUESTION_CHARS and len(turn.answer) <= MAX_TEXT_CHARS for turn in thread)
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"question": ' + "9" * 5_000 + "}"])
+def test_a_body_that_json_cannot_read_is_named_as_the_fault(client, body):
+    refused = client.post("/v1/ask", content=body, headers={"Content-Type": "application/json"})
+    assert refused.status_code == 400
+    assert "expected a body of JSON" in refused.json()["detail"]

@@ -58,3 +58,8 @@ def test_the_command_makes_lists_and_revokes_and_the_log_has_each(tmp_path, monk
     entries = [json.loads(line) for line in (tmp_path / "audit" / "audit.jsonl").read_text().splitlines()]
     assert [entry["what"] for entry in entries] == ["made, reader", "revoked"]
     assert [line.split(":")[0] for line in (tmp_path / "elsewhere").read_text().splitlines()] == ["1", "2"]
+
+
+def test_what_is_shared_with_an_address_is_shared_with_its_key_in_any_letter_case(tmp_path):
+    _, secret = KeyStore(tmp_path).make("Ann@Example.org", Role.ANALYST)
+    assert "ann@example.org" in KeyStore(tmp_path).person(secret).names

@@ -3,18 +3,21 @@
 import asyncio
 import sys
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from types import SimpleNamespace
 
 import anyio
 import pytest
 
 from ragqa.errors import AccessError, GenerationError
+from ragqa.index import build_index
 from ragqa.library.collection import make_collection
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
 from ragqa.server.api.local import LocalBackend
+from ragqa.settings.config import IndexingConfig
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
-from tests.support.programs import SlowGenerator, ToyBackend, served
+from tests.support.programs import CountedManifest, SlowGenerator, ToyBackend, served
 from tests.support.server import ROOT
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed: pip install ragqa[mcp]")
@@ -266,3 +269,65 @@ def test_a_single_program_calls_a_corpus_of_the_library_by_its_title(tmp_path, m
     monkeypatch.setattr("ragqa.server.api.local.index_names", lambda _: ["mine", "rulebook"])
     make_collection("mine", tmp_path / "library", "My rules")
     assert LocalBackend().corpora() == {"mine": "My rules", "rulebook": "Rulebook of an invented regulator"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("find_obligations", {"passage_ids": ["1:1.1"] * 201}, "passage_ids: List should have at most 200 items"),
+        ("read_rule", {"reference": "3." * 500}, "reference: String should have at most 400 characters"),
+    ],
+)
+def test_no_call_is_longer_than_by_http(backend, monkeypatch, tool, arguments, words):
+    opened = []
+    monkeypatch.setattr(backend, "index", lambda name: opened.append(name) or ToyBackend.index(backend, name))
+    (found,) = told(backend, (tool, {"corpus": "rulebook", **arguments}))
+    assert found.is_error
+    assert words in found.content[0].text
+    assert not opened
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("read_rule", {"reference": "3.4 of the Other Rules"}), ("find_obligations", {"passage_ids": ["1:1.1"]})],
+)
+def test_a_text_never_carries_the_version_of_an_index_built_meanwhile(backend, monkeypatch, tool, arguments):
+    built = iter(f"2026-11-{day:02}T00:00:00+00:00" for day in range(1, 29))
+
+    def index(name):
+        found = ToyBackend.index(backend, name)
+        return SimpleNamespace(**vars(found) | {"manifest": CountedManifest(created=next(built))})
+
+    monkeypatch.setattr(backend, "index", index)
+    (found,) = told(backend, (tool, {"corpus": "rulebook", **arguments}))
+    assert found.is_error
+    assert "rulebook has been indexed again meanwhile; call again" in found.content[0].text
+
+
+def test_a_single_program_opens_a_corpus_anew_that_was_indexed_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
+    source, found = tmp_path / "source", []
+    source.mkdir()
+    for text in ("A firm must act at once.", "A firm may wait a day."):
+        (source / "rules.md").write_text(f"# Rules\n\n{text}")
+        config = IndexingConfig(encoder="none")
+        build_index("mine", source, indexes=tmp_path / "indexes", config=config, encoder=None, format="text")
+        index = LocalBackend().index("mine")
+        assert LocalBackend().index("mine") is index
+        found.append(index.passages[0].text)
+    assert found == ["A firm must act at once.", "A firm may wait a day."]
+
+
+def test_a_resource_that_is_not_there_is_refused_in_words_without_a_trace(backend, caplog):
+    from mcp import Client, MCPError
+
+    from ragqa.server.api.tools import tools_server
+
+    async def run():
+        async with Client(tools_server(backend)) as client:
+            with pytest.raises(MCPError, match="expected the id of a passage of rulebook, found 'gone'"):
+                await client.read_resource("ragqa://rulebook/gone")
+
+    asyncio.run(run())
+    assert not [record for record in caplog.records if record.exc_info]

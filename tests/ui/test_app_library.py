@@ -9,15 +9,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ragqa.corpus.documents import Reader
+from ragqa.errors import CorpusError
 from ragqa.index import build_index
 from ragqa.library import parse_cache
 from ragqa.library.collection import make_collection
+from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
 from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import returned
 from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.pages import library_corpus
 from ragqa.ui.state import resources
 from tests.support.fakes import FakeEncoder
 
@@ -227,3 +230,11 @@ def test_pages_of_a_corpus_name_it_by_its_title_and_lead_to_each_other(collectio
 def test_addresses_in_names_become_no_links():
     joined = [plain_markdown(text) for text in ("see www.example.org", "http://example.org", "a@example.org")]
     assert all("\N{WORD JOINER}" in one for one in joined)  # an escape alone does not stop Streamlit from linking them
+
+
+def test_an_export_of_a_corpus_deleted_meanwhile_does_not_stand_in_the_way_of_restoring_it(collection):
+    paths = Paths.from_env()
+    delete(collection, paths.indexes)
+    with pytest.raises(CorpusError):
+        library_corpus._exported(collection)
+    assert restore(deleted(paths.library)[0].key, paths.library, paths.indexes).read().title

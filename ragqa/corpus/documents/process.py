@@ -6,6 +6,7 @@ One process reads one document after another. If it crashes or a document takes 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from ragqa.types import Passage
 SECONDS: Final = 600.0  # for one document: 5,000 pages take some five minutes on a slow machine
 MAX_ANSWERS_BYTES: Final = 10 * 2**20  # of a file of answers to check
 WHOLE: Final = "a PDF, Word, HTML, Excel, CSV or text file"
+_ENDED: Final = {-signal.SIGINT, -signal.SIGTERM}  # Ctrl-C in a terminal, a service that is stopped
 _WHOLE_TOKENS: Final = 2_000  # of a passage when a document is read as one text
 _MAX_REPLY: Final = 256 * 2**20  # bytes
 
@@ -53,6 +55,10 @@ class Reading:
     dropped: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str, int], ...] = ()
+
+
+class EndedError(UnreadableError):
+    """The process that read the document was ended from outside, which says nothing about the document."""
 
 
 class Reader:
@@ -175,7 +181,12 @@ class Reader:
             in_time = timer.is_alive()
             timer.cancel()
         if not reply.endswith(b"\n"):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1)
+            was_ended = process.returncode in _ENDED
             self.close()
+            if was_ended:
+                raise EndedError("expected to read the document to its end, found the reader ended; read it again")
             found = "one that ended the reader" if in_time else "one that takes longer"
             msg = f"expected a document that can be read in {self._seconds:.0f} s and 2 GB, found {found}; split it"
             raise UnreadableError(msg)

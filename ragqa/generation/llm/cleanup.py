@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ragqa.generation.answers import without
+from ragqa.infra.cleaning import without_controls
 from ragqa.types import Answer, AnswerSentence
 
 COPIED_WORDS: Final = 7  # words in a row from the instructions that make a sentence a copy of them
@@ -85,7 +86,7 @@ def unwrapped(raw: str, prompt: str = "") -> str:
         except (ValueError, RecursionError):
             return text
         texts = [value[key] for key in _KEYS if isinstance(value, dict) and isinstance(value.get(key), str)]
-        return texts[0] if len(texts) == 1 else text
+        return without_controls(texts[0]) if len(texts) == 1 else text  # JSON can escape any character
     return text
 
 

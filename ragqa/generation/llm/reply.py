@@ -198,7 +198,7 @@ class Reply:
         if isinstance(reason, str) and reason:
             self._finish_reason = reason[:MAX_MODEL_CHARS]
         delta = getattr(choice, "delta", None)
-        self._refusal = (self._refusal + _text(delta, "refusal"))[:MAX_REFUSAL_CHARS]
+        self._refusal = (self._refusal + without_controls(_text(delta, "refusal")))[:MAX_REFUSAL_CHARS]
         if getattr(delta, "tool_calls", None) or getattr(delta, "function_call", None):
             self._beside = "calls of tools"
         elif _text(delta, "reasoning_content") or _text(delta, "reasoning"):

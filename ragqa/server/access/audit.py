@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from ragqa.server.access.anchor import anchor_place, note
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # the hash before the first entry
 MOST, LONGEST = 50, 8_000  # items of a list, and characters of a text, in an entry
+_LOOKED_BACK: Final = 2**24  # bytes that hold the longest entry and one that is torn
+_ASIDE: Final = re.compile(r"audit-(\d+)-\d+\.jsonl")
 _PATIENCE: Final = 20.0  # seconds to wait for other processes' entries
 
 
@@ -95,6 +98,13 @@ class AuditLog:
 
         Raises RecordError where the log cannot be read.
         """
+        while True:
+            aside = self._aside()
+            found = self._verified(anchors)
+            if found.broken is None or self._aside() == aside:
+                return found  # else another process has put the log aside meanwhile
+
+    def _verified(self, anchors: Sequence[str]) -> Verified:
         if not self.folder.is_dir():
             return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchors, None))
         with self._held():  # only to fix the log's present end: reading takes long, and others go on writing
@@ -135,8 +145,8 @@ class AuditLog:
 
     def _aside(self) -> list[Path]:
         """The files that were put aside, in order."""
-        found = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("audit-*-*.jsonl")]
-        return [path for _, path in sorted(found)]
+        named = ((_ASIDE.fullmatch(path.name), path) for path in self.folder.glob("audit-*-*.jsonl"))
+        return [path for _, path in sorted((int(match[1]), path) for match, path in named if match)]
 
     def _log_size(self) -> int:
         return (self.folder / LOG).stat().st_size if (self.folder / LOG).exists() else 0
@@ -192,15 +202,15 @@ class AuditLog:
         if not size and aside:
             path, size = aside[-1], aside[-1].stat().st_size
         with path.open("a+b") as file:
-            start = max(0, size - 2 * len(line) - 8192)
-            file.seek(start)
+            file.seek(max(0, size - len(line)))
+            if file.read() == line:
+                return
+            file.seek(max(0, size - _LOOKED_BACK))
             tail = file.read()
-        if tail.endswith(line):
-            return
         whole = tail[: tail.rfind(b"\n") + 1]
         torn = tail[len(whole) :]
-        above = json.loads(whole.splitlines()[-1])["hash"] if whole else FIRST
-        if not line.startswith(torn) or above != head["before"]:
+        above = _entry(whole[whole[:-1].rfind(b"\n") + 1 :].decode("utf-8", "replace")) if whole else {"hash": FIRST}
+        if not line.startswith(torn) or above is None or above["hash"] != head["before"]:
             raise self._unusable()
         append(self.folder / LOG, line[len(torn) :])
 

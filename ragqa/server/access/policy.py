@@ -186,19 +186,22 @@ def read_policy(path: Path) -> Policy:
     """The policy in this TOML file, read again when it has changed. Raises ConfigError, which names the mistake."""
     try:
         stamp = path.stat()
-        return _read(path, stamp.st_mtime_ns, stamp.st_size)
+        return _read(path, (stamp.st_mtime_ns, stamp.st_ctime_ns, stamp.st_ino, stamp.st_size))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise _wrong(path, "a TOML file that says who has which role", str(error)) from error
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, changed: int, size: int) -> Policy:
-    del changed, size
+def _read(path: Path, stamp: tuple[int, ...]) -> Policy:
+    del stamp
     told = tomllib.loads(path.read_text(encoding="utf-8"))
     _only(path, told, _TOP)
     corpora = told.get("corpora", {})
     if not isinstance(corpora, dict):
         raise _wrong(path, "a table [corpora] of lists of groups", repr(corpora))
+    people = told.get("people", [])
+    if not isinstance(people, list):
+        raise _wrong(path, "[[people]] tables", repr(people)[:80])
     hours = told.get("session_hours", 12)
     if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= 24 * 30:
         raise _wrong(path, "session_hours over 0 and up to 720", repr(hours))
@@ -211,7 +214,7 @@ def _read(path: Path, changed: int, size: int) -> Policy:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise _wrong(path, f"{name} as a whole number from 0, which means any number", repr(value))
     return Policy(
-        tuple(_rule(path, one) for one in told.get("people", [])),
+        tuple(_rule(path, one) for one in people),
         {name: _groups(path, groups) for name, groups in corpora.items()},
         _role(path, told.get("default_role", "none")),
         float(hours),

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from ragqa.conversation import Turn
+from ragqa.conversation import MOST_TURNS, Turn
 from ragqa.errors import CorpusError, QuestionError
+from ragqa.pipeline import MAX_QUESTION_CHARS, MAX_TEXT_CHARS
 from ragqa.records.view import View
 from ragqa.records.words import place
 from ragqa.server.api.service import passage_row
@@ -36,7 +37,10 @@ def corpus_of(model: str, corpora: Sequence[str]) -> str:
 
 
 def thread_of(messages: Sequence[tuple[str, str]]) -> tuple[str, tuple[Turn, ...]]:
-    """The last question and the turns before it, from (role, text) pairs. Raises QuestionError without a question."""
+    """The last question and the turns before it, from (role, text) pairs; longer texts are cut.
+
+    Raises QuestionError without a question.
+    """
     spoken = [(role, text) for role, text in messages if role in {"user", "assistant"}]
     if not spoken or spoken[-1][0] != "user":
         msg = "expected a last message of the role user, the question; found another; send the question last"
@@ -44,10 +48,10 @@ def thread_of(messages: Sequence[tuple[str, str]]) -> tuple[str, tuple[Turn, ...
     turns: list[Turn] = []
     for role, text in spoken[:-1]:
         if role == "user":
-            turns.append(Turn(text))
+            turns.append(Turn(text[:MAX_QUESTION_CHARS]))
         elif turns:
-            turns[-1] = Turn(turns[-1].question, _ENDING.sub("", text))
-    return spoken[-1][1], tuple(turns)
+            turns[-1] = Turn(turns[-1].question, _ENDING.sub("", text)[:MAX_TEXT_CHARS])
+    return spoken[-1][1], tuple(turns[-MOST_TURNS:])
 
 
 def ending(view: View) -> str:

@@ -130,9 +130,10 @@ async def _malformed(request: Request, error: Exception) -> JSONResponse:
 
 async def _unknown(request: Request, error: Exception) -> JSONResponse:
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
-    refusal = problem(
-        status, f"expected an address and a method of /v1/docs, found {request.method} {request.url.path} ({status})"
-    )
+    wanted = "an address and a method of /v1/docs"
+    if status == 400:  # nested too deeply, or a number of thousands of digits
+        wanted = "a body of JSON that can be read, as /v1/docs describes it"
+    refusal = problem(status, f"expected {wanted}, found {request.method} {request.url.path} ({status})")
     refusal.headers.update(headers or {})  # includes Allow, the allowed methods
     return refusal
 

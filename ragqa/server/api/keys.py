@@ -36,7 +36,7 @@ class Key:
 
     def owner(self) -> Person:
         """The person that this key acts for."""
-        email = self.person if "@" in self.person and "|" not in self.person else ""
+        email = self.person.casefold() if "@" in self.person and "|" not in self.person else ""
         return Person(self.person, Role[self.role.upper()], frozenset(self.groups), email)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from ragqa.index import Index, open_index
-from ragqa.index.folders import index_names
+from ragqa.index.folders import index_names, locate
+from ragqa.index.manifest import MANIFEST
 from ragqa.library.collection import collections, corpus_titles
 from ragqa.loading import Models, load_further, load_models, with_reranker
 from ragqa.pipeline import Pipeline, assemble
@@ -30,8 +32,11 @@ class LocalBackend:
         return corpus_titles(index_names(paths.indexes), collections(paths.library))
 
     def index(self, name: str) -> Index:
-        """The index, opened once."""
-        return _index(name, Paths.from_env().indexes)
+        """The index, opened again only when it was rebuilt. Raises IndexingError."""
+        indexes, built = Paths.from_env().indexes, 0
+        with suppress(OSError):  # `open_index` says what is wrong
+            built = (locate(name, indexes) / MANIFEST).stat().st_mtime_ns
+        return _index(name, indexes, built)
 
     def pipeline(self, config: Config) -> Pipeline:
         """A pipeline with models that are loaded once."""
@@ -51,7 +56,8 @@ class LocalBackend:
 
 
 @lru_cache(8)
-def _index(name: str, indexes: Path) -> Index:
+def _index(name: str, indexes: Path, built: int) -> Index:
+    del built
     return open_index(name, indexes)
 
 

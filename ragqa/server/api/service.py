@@ -83,7 +83,7 @@ def asked_of(
 
     ``as_of`` is a day, YYYY-MM-DD: see `ragqa.settings.config.FilteringConfig`.
 
-    Raises QuestionError, ConfigError.
+    Raises AccessError, QuestionError, ConfigError.
     """
     config = Config.from_env()
     if preset:
@@ -91,6 +91,7 @@ def asked_of(
     config = with_values(replace(config, index=corpus or config.index), {"as_of": as_of} if as_of else {})
     asked = clean_question(Question(question, given=text))
     if thread and not text:
+        backend.gate().demand(Act.QUESTION, config.index)  # a language model may rewrite it
         found = rewrite(asked.text, thread, config.generation)
         asked = clean_question(replace(asked, text=found.rewritten, follow_up=found))
     backend.gate().demand(Act.READ, config.index)

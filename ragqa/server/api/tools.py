@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, ParamSpec
+from typing import Annotated, Any, Final, ParamSpec
 
 from anyio import from_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from starlette.types import ASGIApp
 
 from ragqa.errors import BusyError, RagqaError
@@ -34,6 +34,8 @@ PATH: Final = "/mcp"  # over HTTP
 _STAGES: Final = 4.0
 _READ_ONLY: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
 _P = ParamSpec("_P")
+_Reference = Annotated[str, Field(max_length=400)]
+_Ids = Annotated[list[str], Field(max_length=service.MOST_TEXTS)]
 
 
 class _Server(MCPServer):
@@ -60,7 +62,10 @@ def tools_server(backend: Backend) -> MCPServer:
     @server.resource("ragqa://{corpus}/{passage_id}", mime_type="text/plain")
     def passage(corpus: str, passage_id: str) -> str:
         """The text of one passage."""
-        return service.passage(backend, corpus, passage_id).text
+        try:
+            return service.passage(backend, corpus, passage_id).text
+        except RagqaError as error:
+            raise ResourceError(str(error)) from error
 
     return server
 
@@ -131,16 +136,18 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         asked = service.asked_of(backend, corpus, question, text=text)
         return _proof(service.record_of(backend, asked, from_thread.check_cancelled, _telling(context)))
 
-    def read_rule(reference: str, corpus: str) -> dict[str, Any]:
+    def read_rule(reference: _Reference, corpus: str) -> dict[str, Any]:
         """A rule by its number, as "3.1.1 of the Outsourcing Rules" or "Article 6(1)(a)", word for word."""
+        before = version(corpus)
         passages = service.rule(backend, corpus, reference)
-        return {"version": version(corpus), "passages": passages}
+        return {"version": same(corpus, before), "passages": passages}
 
-    def find_obligations(passage_ids: list[str], corpus: str) -> dict[str, Any]:
+    def find_obligations(passage_ids: _Ids, corpus: str) -> dict[str, Any]:
         """The sentences of these passages (by id) that oblige somebody, or recommend (strength "should")."""
+        before = version(corpus)
         some = [service.passage(backend, corpus, one) for one in passage_ids]
         told = service.obligations(backend, corpus, some, from_thread.check_cancelled)
-        return {"version": version(corpus), "obligations": told}
+        return {"version": same(corpus, before), "obligations": told}
 
     return [list_corpora, search, ask, check_text, read_rule, find_obligations]
 

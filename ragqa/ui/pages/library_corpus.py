@@ -153,7 +153,7 @@ def _removed(catalogue: Catalogue) -> int:
 
 
 def _exported(collection: Collection) -> bytes:
-    path = temporary(collection.folder)
+    path = temporary(collection.folder / "staged")
     try:
         with access.gate().doing(Act.EXPORT, collection.name):
             export(collection, path)

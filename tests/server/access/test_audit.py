@@ -4,6 +4,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.errors import AccessError, QuestionError, RecordError
+from ragqa.server.access import audit
 from ragqa.server.access.audit import FIRST, HEAD, LOG, AuditLog
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act, Person, Policy, Role
@@ -314,3 +316,55 @@ def test_a_system_log_hears_of_each_entry(tmp_path):
         log = AuditLog(tmp_path / "audit", f"syslog:127.0.0.1:{hearing.getsockname()[1]}")
         log.append("question", "https://id|s-1")
         assert hearing.recv(200).decode() == f"<86>ragqa-audit: 1:{log.verify().hash}"
+
+
+@pytest.mark.skipif(not shutil.which("chattr"), reason="chattr is not installed")
+def test_what_may_only_grow_can_be_noted_in(tmp_path):
+    anchor = tmp_path / "anchors"
+    anchor.touch()
+    if subprocess.run(["chattr", "+a", anchor], capture_output=True, check=False).returncode:
+        pytest.skip("this system's files cannot be made append-only")
+    try:
+        log = AuditLog(tmp_path / "audit", str(anchor))
+        log.append("question", "https://id|s-1")
+        log.append("question", "https://id|s-1")
+        assert anchor.read_text().splitlines()[-1] == f"2:{log.verify().hash}"
+    finally:
+        subprocess.run(["chattr", "-a", anchor], check=True)
+
+
+def test_a_file_of_the_operator_beside_the_log_stops_nobody(log):
+    log.rotate()
+    for name in ("audit-old-copy.jsonl", "audit-1-12 (copy).jsonl"):
+        (log.folder / name).write_bytes((log.folder / f"audit-1-{N}.jsonl").read_bytes())
+    log.append("question", "https://id|s-1")
+    assert (log.verify().entries, log.verify().broken) == (N + 1, None)
+    assert len(list(log.entries())) == N + 1
+
+
+def test_a_process_killed_after_a_long_entry_loses_nothing(log):
+    log.append("upload", "https://id|s-1", files=["é" * 200] * 20)
+    log.append("question", "https://id|s-1")
+    put(log, lines_of(log)[:-1])  # killed between both writes: only the head has the last entry
+    log.append("question", "https://id|s-1")
+    assert (log.verify().entries, log.verify().broken) == (N + 3, None)
+
+
+def test_a_last_line_that_is_no_entry_is_refused_in_words(log):
+    put(log, [*lines_of(log), b"not an entry\n"])
+    with pytest.raises(RecordError, match="run `ragqa audit verify`"):
+        log.append("question", "https://id|s-1")
+
+
+def test_a_log_that_is_put_aside_while_it_is_verified_is_not_called_altered(log, monkeypatch):
+    read, calls = audit._lines_of, []
+
+    def read_late(files, size=None):
+        calls.append(size)
+        if len(calls) == 1:
+            log.rotate()
+            log.append("question", "https://id|s-1")
+        return read(files, size)
+
+    monkeypatch.setattr(audit, "_lines_of", read_late)
+    assert (log.verify().entries, log.verify().broken) == (N + 1, None)

@@ -1,5 +1,7 @@
 """Who is who, and who may do what: the file, the claims, and every pair of role and act."""
 
+import os
+
 import pytest
 
 from ragqa.errors import ConfigError
@@ -108,6 +110,7 @@ def test_hidden_corpora(policy):
         ("trust_email = 'no'", "trust_email"),
         ("peple = []", "only"),
         ("people = ['ann']", r"\[\[people\]\]"),
+        ("people = 1", r"\[\[people\]\]"),
         ("[[people]]\nrole = 'reader'", "email, or subject, or claim"),
         ("[[people]]\nemail = 'a@b'\nsubject = 's'", "email, or subject, or claim"),
         ("[[people]]\nclaim = 'teams'", "claim with value"),
@@ -135,6 +138,16 @@ def test_a_changed_file_counts_at_once_and_a_missing_one_is_refused(tmp_path):
     path.unlink()
     with pytest.raises(ConfigError, match="Access is denied until"):
         read_policy(path)
+
+
+def test_a_changed_file_counts_at_once_also_with_the_size_and_time_of_the_earlier_one(tmp_path):
+    path = tmp_path / "access.toml"
+    path.write_text("default_role = 'curator'")
+    os.utime(path, (1, 1))
+    assert read_policy(path).person(claims(), NOW).role is Role.CURATOR
+    path.write_text("default_role = 'analyst'")
+    os.utime(path, (1, 1))  # as rsync, tar and cp -p leave it
+    assert read_policy(path).person(claims(), NOW).role is Role.ANALYST
 
 
 def policy_of(tmp_path, text):
