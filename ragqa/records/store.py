@@ -128,9 +128,14 @@ class RecordStore(Database):
         if not self._is_own(record_id):
             msg = f"record {record_id!r} is another's; ask the question yourself to say what its verdicts should be"
             raise RecordError(msg)
-        record = self.load(record_id).with_feedback(index, verdict, why)
-        self.save(record)
-        return record
+        statement = "UPDATE records SET sha256 = ?, body = ? WHERE record_id = ? AND sha256 = ?"
+        while True:  # again if another has changed the record since it was read
+            before = self.check(record_id)
+            record = self.load(record_id).with_feedback(index, verdict, why)
+            body = record.to_json(indent=None)
+            values = (hashlib.sha256(body.encode()).hexdigest(), body, record_id, before)
+            if self._patiently(partial(_n_changed, statement, values)):
+                return record
 
     def list(
         self,
@@ -377,6 +382,10 @@ class RecordStore(Database):
         if self._reader:
             self._reader.refused(record_id)
         return RecordError(f"no record {record_id!r} in {self._engine.name}; `ragqa records list` lists the records")
+
+
+def _n_changed(statement: str, values: Sequence[Any], execute: Execute) -> int:
+    return int(execute(statement, values).rowcount)
 
 
 def _insert(rows: Sequence[Any], readers: Sequence[Any], remarks: Sequence[Any], execute: Execute) -> None:
