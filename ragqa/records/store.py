@@ -302,7 +302,7 @@ class RecordStore(Database):
         return BegunRun(*rows[0]) if rows and is_own else None
 
     def copy_to(self, other: RecordStore) -> CopyReport:
-        """Copies every record unchanged, with its stamp and its readers; records that exist in ``other`` stay.
+        """Copies every record unchanged, with its stamp, readers and note; records that exist in ``other`` stay as is.
 
         It can be repeated after an interruption. Runs are not copied.
         """
@@ -310,9 +310,11 @@ class RecordStore(Database):
         for rows in self._pages():
             ids = [row[0] for row in rows]
             within = f"WHERE record_id IN ({marks(ids)})"
-            readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
             there = dict(other._rows(f"SELECT record_id, sha256 FROM records {within}", ids))  # noqa: S608
+            readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
+            readers = [row for row in readers if row[0] not in there]  # else ended shares would begin again
             remarks = self._rows(f"SELECT record_id, note, gone_at FROM remarks {within}", ids)  # noqa: S608
+            remarks = [row for row in remarks if row[0] not in there]
             other._patiently(partial(_insert, rows, readers, remarks))
             copied += len(rows) - len(there)
             known += len(there)

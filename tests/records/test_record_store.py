@@ -195,6 +195,16 @@ def test_a_copy_takes_all_along_and_leaves_what_is_there(store, record, tmp_path
     assert back.list(500) == store.list(500)
 
 
+def test_a_second_copy_shares_nothing_anew(record, tmp_path):
+    old, new = (RecordStore(tmp_path / f"{name}.sqlite3") for name in ("old", "new"))
+    old.seen_by(reader("ann")).save(record)
+    old.share(record.record_id, "bob", shared=True)
+    old.copy_to(new)
+    new.share(record.record_id, "bob", shared=False)
+    old.copy_to(new)
+    assert new.shared_with(record.record_id) == ()
+
+
 @pytest.mark.parametrize(
     "address",
     [
