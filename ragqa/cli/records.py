@@ -120,7 +120,7 @@ def delete(
     """Delete records for good, with their access rights. The audit log still shows who asked the questions."""
     if before:
         try:
-            date.fromisoformat(before)
+            before = date.fromisoformat(before).isoformat()  # as text it is compared with days of this form
         except ValueError as error:
             msg = f"--before: expected a day such as 2026-01-31, found {before[:20]!r}; correct it"
             raise ConfigError(msg) from error
@@ -129,5 +129,5 @@ def delete(
     store = _store()
     chosen = store.chosen(record_ids or [], who, before)
     if yes:
-        store.delete(chosen, who)
+        store.delete(chosen, "" if record_ids or before else who)  # of the other records, who stays the author
     stderr().print(plain(f"{len(chosen)} records {'deleted' if yes else 'would be deleted; add --yes to delete them'}"))

@@ -18,7 +18,7 @@ LONGEST: Final = 6  # words of a party
 SHARE: Final = 0.02  # of a name among the words of policies with a capital inside a sentence
 IN_SMALL: Final = 0.2  # of a name's occurrences that may be in small letters
 _OPENING: Final = re.compile(rf"^(?:\(?\w{{1,3}}[.)]\s+)?(?:{DETERMINER}\s+)?", re.IGNORECASE)
-_ADDRESS: Final = re.compile(r"\S*(?:[@/]|\w\.\w)\S*")  # of a page or mailbox
+_ADDRESS: Final = re.compile(r"(?<!\S)\S*(?:[@/]|\w\.\w)\S*")  # of a page or mailbox
 _INNER: Final = re.compile(r"(?<=[\w,;] )[A-Z][A-Za-z]*[a-z](?=\W|$)")  # a word that does not begin a sentence
 
 

@@ -44,7 +44,7 @@ def _expected(field: str, value: str) -> str:
     if field == "status" and value not in ("", *STATUSES):
         return f"one of {', '.join(STATUSES)}, or nothing"
     with suppress(ValueError):
-        if field != "due" or not value or (len(value) == 10 and date.fromisoformat(value)):
+        if field != "due" or not value or date.fromisoformat(value).isoformat() == value:
             return ""
     return "a day, YYYY-MM-DD"
 

@@ -16,6 +16,7 @@ from ragqa.types import Passage
 from ragqa.types.scores import Cover, Premise, Strength, Verdict
 
 _HEADS: Final = ("kind", "number", "text", "verdict", "rule", "place", "rule text", "reason", "note")
+_NEAREST: Final = re.compile(r" The nearest: \[(\d+)\]\.\Z")  # only the judge's own words: others may have any number
 _WORST: Final = (Cover.IN_CONFLICT, Cover.IN_PART, Cover.NOT_COVERED)
 
 
@@ -56,7 +57,7 @@ def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None
             premise = found.premises[verdict.deciding]
         rule = passages[premise.passage_index] if premise else None
         reason, note = verdict.reason if verdict else "", (notes or {}).get(index, "")
-        named = re.search(r"\[(\d+)\]", reason)
+        named = _NEAREST.search(reason) if verdict and verdict.rule == "nothing" else None
         if verdict and verdict.deciding is None and named and premise:  # the verifier's nearest passage, by its reason
             rule = passages[int(named[1]) - 1]
             premise = premise if rule.passage_id == premise.passage_id else None

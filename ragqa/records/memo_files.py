@@ -10,11 +10,13 @@ import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import Any, Final
+from zipfile import BadZipFile
 
 from ragqa.english.words import cut
 from ragqa.errors import ConfigError, RecordError
@@ -148,7 +150,7 @@ def _docx(memo: Memo, template: Path | None) -> bytes:
 
     try:
         document = Document(str(template) if template else None)
-    except (PackageNotFoundError, ValueError, KeyError, OSError) as error:
+    except (PackageNotFoundError, BadZipFile, zlib.error, SyntaxError, ValueError, KeyError, OSError) as error:
         msg = f"expected a Word document (.docx) as the template, found {template}; save it as .docx"
         raise ConfigError(msg) from error
     page = document.sections[-1]

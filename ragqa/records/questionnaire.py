@@ -122,6 +122,9 @@ def _opened(file: Path, head: str) -> _Sheet:
         raise QuestionError(msg)
     try:
         return kinds[file.suffix.lower()](file, head)
+    except csv.Error as error:
+        msg = f"{file.name}: expected rows of cells, found {error}; close the quotation mark of each cell"
+        raise QuestionError(msg) from error
     except OSError as error:
         msg = f"expected a file of questions, found {file} ({error.strerror or error}); name another"
         raise QuestionError(msg) from error

@@ -128,9 +128,14 @@ class RecordStore(Database):
         if not self._is_own(record_id):
             msg = f"record {record_id!r} is another's; ask the question yourself to say what its verdicts should be"
             raise RecordError(msg)
-        record = self.load(record_id).with_feedback(index, verdict, why)
-        self.save(record)
-        return record
+        statement = "UPDATE records SET sha256 = ?, body = ? WHERE record_id = ? AND sha256 = ?"
+        while True:  # again if another has changed the record since it was read
+            before = self.check(record_id)
+            record = self.load(record_id).with_feedback(index, verdict, why)
+            body = record.to_json(indent=None)
+            values = (hashlib.sha256(body.encode()).hexdigest(), body, record_id, before)
+            if self._patiently(partial(_n_changed, statement, values)):
+                return record
 
     def list(
         self,
@@ -297,7 +302,7 @@ class RecordStore(Database):
         return BegunRun(*rows[0]) if rows and is_own else None
 
     def copy_to(self, other: RecordStore) -> CopyReport:
-        """Copies every record unchanged, with its stamp and its readers; records that exist in ``other`` stay.
+        """Copies every record unchanged, with its stamp, readers and note; records that exist in ``other`` stay as is.
 
         It can be repeated after an interruption. Runs are not copied.
         """
@@ -305,9 +310,11 @@ class RecordStore(Database):
         for rows in self._pages():
             ids = [row[0] for row in rows]
             within = f"WHERE record_id IN ({marks(ids)})"
-            readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
             there = dict(other._rows(f"SELECT record_id, sha256 FROM records {within}", ids))  # noqa: S608
+            readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
+            readers = [row for row in readers if row[0] not in there]  # else ended shares would begin again
             remarks = self._rows(f"SELECT record_id, note, gone_at FROM remarks {within}", ids)  # noqa: S608
+            remarks = [row for row in remarks if row[0] not in there]
             other._patiently(partial(_insert, rows, readers, remarks))
             copied += len(rows) - len(there)
             known += len(there)
@@ -377,6 +384,10 @@ class RecordStore(Database):
         if self._reader:
             self._reader.refused(record_id)
         return RecordError(f"no record {record_id!r} in {self._engine.name}; `ragqa records list` lists the records")
+
+
+def _n_changed(statement: str, values: Sequence[Any], execute: Execute) -> int:
+    return int(execute(statement, values).rowcount)
 
 
 def _insert(rows: Sequence[Any], readers: Sequence[Any], remarks: Sequence[Any], execute: Execute) -> None:

@@ -46,7 +46,8 @@ def place(passage: Passage, *, whole: bool = False) -> str:
     if f"{section} › ".startswith(f"{title} › "):
         section = section.removeprefix(title).removeprefix(" › ")
     title = title if whole else title_words(title)
-    number = "" if passage.section.endswith(passage.number) else cited_number(passage.number)
+    is_told = re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(passage.number)}\Z", passage.section)  # no "1" in "Part 11"
+    number = "" if is_told else cited_number(passage.number)
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
 

@@ -3,6 +3,7 @@
 from ragqa.library.firms import addressed_by, name_of_firm
 from ragqa.library.register import register
 from ragqa.types import Passage
+from tests.support.effort import grows_no_faster
 
 
 def parties_of(*texts):
@@ -34,3 +35,7 @@ def test_the_firm_is_the_name_that_policies_have_most_often_and_no_rule_has():
     assert name_of_firm(policies, rules) == "Northgate"
     assert name_of_firm(policies, [*rules, "Northgate must pay."]) == ""
     assert name_of_firm(["We lock the vault. The vault is ours."], rules) == ""
+
+
+def test_a_long_word_of_a_policy_is_read_once():
+    assert grows_no_faster(lambda size: name_of_firm(["x" * size], []), 4_000)

@@ -332,6 +332,13 @@ def test_a_sheet_goes_out_and_its_edits_come_back(tmp_path, suffix):
     assert next(taken.words("a", rows)) == "a: 2 fields imported, 1 conflict, 1 unknown row"
 
 
+@pytest.mark.parametrize("day", ["2026-W05-6", "20261231"])
+def test_a_day_in_another_form_of_the_standard_is_refused(day):
+    (row, *_) = rows = rows_of()
+    now, taken = merged(Register(rows), {row.obligation_id: SheetRow(Handling(due=day), Handling())})
+    assert (now.handling(row.obligation_id), [one.found for one in taken.refused]) == (Handling(), [day])
+
+
 def test_a_sheet_brings_no_status_or_day_that_the_page_would_not_take_and_the_rest_of_it(tmp_path):
     first, second, third, _ = rows = rows_of()
     edited = {

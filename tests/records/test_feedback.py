@@ -40,6 +40,29 @@ def test_another_person_says_nothing_of_it(store, record):  # noqa: F811
         store.seen_by(reader).comment(record.record_id, 0, Verdict.SUPPORTED, "")
 
 
+def test_an_administrator_who_says_something_of_it_is_no_author(store, record):  # noqa: F811
+    store.seen_by(RecordReader("ann", frozenset({"ann"}), frozenset(), lambda _: None)).save(record)
+    admin = RecordReader("admin", frozenset({"admin"}), frozenset(), lambda _: None, everything=True)
+    store.seen_by(admin).comment(record.record_id, 0, Verdict.SUPPORTED, "")
+    assert store.sealed([record.record_id])[record.record_id].authors == ("ann",)
+    assert store.chosen(who="admin") == ()  # `ragqa records delete --who admin` keeps it
+
+
+def test_what_two_people_say_at_once_is_both_kept(store, record, monkeypatch):  # noqa: F811
+    first = RecordStore(store.place)
+    load, others = first.load, [1]
+
+    def slowly(record_id):
+        found = load(record_id)
+        while others:
+            store.comment(record_id, others.pop(), Verdict.UNSUPPORTED, "said meanwhile")
+        return found
+
+    monkeypatch.setattr(first, "load", slowly)
+    first.comment(record.record_id, 0, Verdict.SUPPORTED, "said first")
+    assert {one.why for one in store.load(record.record_id).feedback} == {"said first", "said meanwhile"}
+
+
 def test_it_is_written_as_claims_that_a_verifier_is_taught_on(store, record, tmp_path):  # noqa: F811
     store.comment(record.record_id, 0, Verdict.UNSUPPORTED, "It goes further.")
     out = tmp_path / "claims.jsonl"

@@ -4,6 +4,8 @@ import csv
 import io
 from dataclasses import replace
 
+import pytest
+
 from ragqa.english.words import quantity
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.given import without_headings
@@ -46,6 +48,24 @@ def test_a_checked_text_misses_as_many_obligations_as_its_table_lists():
     near = [one for one in findings_of(view, found) if one.kind != "sentence" and one.is_near]
     assert len(near) < len(found.uncovered)
     assert trust_facts(view, found)[-1] == f"misses {quantity(len(near), 'obligation')}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ("nothing", "No source sentence says “as note [99] says” (probability 0.80)."),
+        ("second opinion", "model, asked for a second opinion: source [99] says nothing. The nearest: [99]."),
+    ],
+)
+def test_a_number_in_brackets_that_others_wrote_names_no_passage(rule, reason):
+    view, _ = checked("A firm must act at once. The moon is green.")
+    paper = view.scored.paper
+    told = replace(paper.verdicts[1], reason=reason, rule=rule, supporting=(), contradicting=())
+    paper = replace(paper, verdicts=(paper.verdicts[0], told))
+    view = replace(view, scored=replace(view.scored, paper=paper))
+    one = findings_of(view, shown(view, ScoringMode.PAPER))[1]
+    nearest = paper.sentences[1].entailment_premise
+    assert (one.premise, one.rule) == (nearest, view.selection.passages[nearest.passage_index])
 
 
 def test_what_binds_nobody_is_no_missed_duty_and_advice_is_named_so():

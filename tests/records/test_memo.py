@@ -202,6 +202,13 @@ def test_a_template_gives_its_styles_and_may_lack_some(store, tmp_path):
     (tmp_path / "no.docx").write_text("no")
     with pytest.raises(ConfigError, match="expected a Word document"):
         write_memo(memo, out, tmp_path / "no.docx")
+    whole = template.read_bytes()
+    (tmp_path / "damaged.docx").write_bytes(whole[:60] + bytes(len(whole[60:400])) + whole[400:])
+    with zipfile.ZipFile(tmp_path / "other.docx", "w") as archive:
+        archive.writestr("[Content_Types].xml", "<a")
+    for name in ("damaged.docx", "other.docx"):
+        with pytest.raises(ConfigError, match="expected a Word document"):
+            write_memo(memo, out, tmp_path / name)
     with pytest.raises(ConfigError, match="a template has the styles of"):
         write_memo(memo, tmp_path / "memo.md", template)
     with pytest.raises(ConfigError, match=r"\.md, \.html, \.docx, \.pdf"):

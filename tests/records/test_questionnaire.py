@@ -101,7 +101,15 @@ def test_a_changed_question_is_asked_again_and_a_foreign_file_is_not_written(fil
         assert first in Questionnaire(file, out).waiting
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.txt", b"x"), ("a.xlsx", b"no book"), ("gone.csv", None)])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", b"x"),
+        ("a.xlsx", b"no book"),
+        ("gone.csv", None),
+        ("open.csv", b'question\n"Who pays?\n' + b"x,1\n" * 50_000),
+    ],
+)
 def test_a_file_that_is_no_questionnaire_is_refused(tmp_path, name, content):
     path = tmp_path / name
     if content is not None:

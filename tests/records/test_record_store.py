@@ -8,7 +8,9 @@ import time
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
+from ragqa.cli import app
 from ragqa.errors import ConfigError, RecordError
 from ragqa.records.database import MIGRATIONS, AwayError, PostgresEngine, engine_of
 from ragqa.records.reader import RecordReader
@@ -193,6 +195,16 @@ def test_a_copy_takes_all_along_and_leaves_what_is_there(store, record, tmp_path
     assert back.list(500) == store.list(500)
 
 
+def test_a_second_copy_shares_nothing_anew(record, tmp_path):
+    old, new = (RecordStore(tmp_path / f"{name}.sqlite3") for name in ("old", "new"))
+    old.seen_by(reader("ann")).save(record)
+    old.share(record.record_id, "bob", shared=True)
+    old.copy_to(new)
+    new.share(record.record_id, "bob", shared=False)
+    old.copy_to(new)
+    assert new.shared_with(record.record_id) == ()
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -351,6 +363,25 @@ class TestServer:
         assert len(kept) - len(said) <= n_kills + 1  # what was stored and not yet said when its process was killed
         assert all(store.load(name) == replace(record, record_id=name) for name in kept[-20:])
         print(f"{n_kills} kills: {len(said)} acknowledged, {len(kept)} kept")
+
+
+def test_the_command_deletes_what_is_older_than_the_day_and_leaves_authors_the_rest(record, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    store = RecordStore(Paths.from_env().records)
+    ann = store.seen_by(reader("ann"))
+    for number, month in ((1, "01"), (2, "03"), (3, "04")):
+        (one,) = numbered(record, number)
+        ann.save(replace(one, created_at=f"2026-{month}-01T00:00:00+00:00"))
+
+    def deleted(*options):
+        assert CliRunner().invoke(app, ["records", "delete", *options, "--yes"]).exit_code == 0
+        return sorted(ids(ann))
+
+    assert deleted("--before", "20260201") == ["r002", "r003"]
+    assert deleted("--before", "2026-W06-1") == ["r002", "r003"]
+    assert deleted("--before", "2026-02-01", "--who", "ann") == ["r002", "r003"]
+    assert deleted("r002", "--who", "ann") == ["r003"]
+    assert deleted("--who", "ann") == ids(store) == []
 
 
 def ids_of(store):

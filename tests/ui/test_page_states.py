@@ -1,6 +1,7 @@
 """States of the page that were wrong once: what is named, counted, marked as changed, found again."""
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 
 import altair as alt
@@ -81,6 +82,13 @@ def test_names_in_one_list_tell_their_documents_apart():
     passages = [Passage(f"{n}:1", str(n), "x", title, "", "2.1") for n, title in enumerate(titles)]
     assert short_names(passages) == [f"{titles[0]} 2.1", f"{titles[1]} 2.1", "Small ferries 2.1"]
     assert with_names("As [1] and [3] say.", passages) == f"As {titles[0]} 2.1 and Small ferries 2.1 say."
+
+
+def test_a_place_has_the_number_though_that_of_its_section_ends_alike():
+    rule = replace(RULE, title="Rules", section="Part 11", number="1")
+    assert place(rule) == "Rules › Part 11 › 1"
+    assert place(replace(rule, section="Part 1")) == "Rules › Part 1"
+    assert place(replace(rule, section="Article 5(a)", number="(a)")) == "Rules › Article 5(a)"
 
 
 def test_a_long_title_is_its_short_name_in_a_place():
