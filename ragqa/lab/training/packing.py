@@ -13,7 +13,16 @@ import numpy.typing as npt
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
 from ragqa.models import ADAPTED, fingerprint, manifest_of, resolve_model, write_manifest
-from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack, read_weights, rounded
+from ragqa.models.inference.weights import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    LEAST_ROWS,
+    PACKED,
+    PREFIX,
+    pack,
+    read_weights,
+    rounded,
+)
 
 HALF_STEP = 2.0**-10  # relative rounding error in half precision
 SMALLEST = 2.0**-24  # positive number in half precision
@@ -61,7 +70,8 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
 
     ``body`` is a safetensors file, or the folder of a model, beside which ``out`` must be and from which it is read;
     for a bundled adapter of a fetched model (`ADAPTED`), the weights are those of the joined model.
-    For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in int8 (`rounded`).
+    For matrices that differ, the ``rank`` largest singular triples of the difference are kept, in int8 (`rounded`), as
+    is the classifier.
     Returns the largest share, in [0, 1], of a difference's norm that is lost. Raises ModelError if the two do not fit.
     """
     from safetensors.numpy import load_file, save_file
@@ -72,7 +82,11 @@ def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
         _check_beside(body, out)
     joined = resolve_model(body.name) if body.name in ADAPTED else body
     trained, known = load_file(folder / WEIGHTS), read_weights(joined) if is_model else load_file(body)
-    kept = {PREFIX + name: tensor.astype(np.float16) for name, tensor in trained.items() if name.startswith(HEAD)}
+    kept: dict[str, npt.NDArray[Any]] = {}
+    for name, tensor in trained.items():
+        if name.startswith(HEAD):
+            is_large = tensor.ndim == MATRIX and len(tensor) >= LEAST_ROWS
+            kept |= rounded(PREFIX + name, tensor) if is_large else {PREFIX + name: tensor.astype(np.float16)}
     layers, left_out = [], 0.0
     for name, tensor in trained.items():
         base = known.get(name if is_model else name.removeprefix(prefix))
