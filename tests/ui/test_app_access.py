@@ -461,6 +461,15 @@ def test_a_case_is_shared_with_the_records_in_it_that_are_ones_own_where_that_is
         assert (f"record:{world.ids['ann']}" in told(case)) is ticked
 
 
+def test_who_has_a_case_already_gets_the_records_and_nobody_else(world):
+    at = opened("records", "ann", {"case": world.ids["case"]})
+    for who, ticked in (("bob@example.org", False), ("carl@example.org", False), (" Bob@example.org", True)):
+        at.text_input(key="case_with").input(who).run()
+        at.checkbox(key="case_records").set_value(ticked).run()
+        at.button(key="case_share").click().run()
+    assert world.store.shared_with(world.ids["ann"]) == ("bob@example.org",)
+
+
 def test_a_record_goes_into_a_new_case_and_a_task_is_done(world):
     at = opened("records", "ann", {"record": world.ids["ann"]})
     at.text_input(key="case_title").input("Outsourcing *of* it").run()
