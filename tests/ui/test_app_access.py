@@ -538,6 +538,24 @@ def test_rights_taken_away_count_in_a_session_that_is_open(world):
     assert "Access is denied" in told(opened("records", "ann"))
 
 
+def test_a_refused_click_is_told_in_a_toast_without_markup(world):
+    at = opened("records", "ann", {"record": world.ids["ann"]})
+    at.button(key="record_keep").click()
+    (world.paths.home / "access.toml").write_text(POLICY.replace("analyst", "reader"))
+    at.run()
+    assert not at.exception
+    assert "does not allow" in at.toast[0].value
+
+    def script():
+        from ragqa.errors import RecordError
+        from ragqa.ui import access
+
+        with access.told():
+            raise RecordError("[a link](https://example.org) & more")
+
+    assert AppTest.from_function(script).run().toast[0].value.startswith(r"\[a link\]\(https")
+
+
 def test_a_session_that_another_person_goes_on_with_begins_anew(world):
     at = opened("ask", "ann", {"run": world.ids["run"]})
     assert SECRET in told(at)

@@ -53,7 +53,7 @@ def draw_note(record_id: str, found: Shown) -> None:
 def _comment(record_id: str, index: int) -> None:
     verdict = st.session_state[f"feedback_is_{index}"]
     why = str(st.session_state.get(f"feedback_why_{index}", "")).strip()
-    with access.doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
+    with access.told(), access.gate().doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
         resources.record_store(Paths.from_env().records).comment(record_id, index, verdict, why)
         st.session_state.pop(_KEPT, None)
         st.toast(f"Kept with the record: sentence {index + 1} is {verdict}.")
