@@ -4,8 +4,10 @@ import ast
 import json
 import shutil
 import time
+from contextlib import suppress
 from html import unescape
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import streamlit as st
@@ -15,6 +17,7 @@ import ragqa.loading
 import ragqa.ui.state.resources as resources
 from ragqa.corpus.documents import Reader
 from ragqa.errors import AccessError
+from ragqa.evaluation.report import Row
 from ragqa.index import build_index
 from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.journal import begun
@@ -33,7 +36,9 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
-from ragqa.ui.pages import gaps
+from ragqa.ui.pages import gaps, library_job
+from ragqa.ui.pages.evaluation import results
+from ragqa.ui.pages.evaluation.runs import EvaluationView
 from ragqa.ui.pages.register import take_over
 from ragqa.ui.shared import forget
 from ragqa.ui.state.desk import case_desk
@@ -586,6 +591,33 @@ def test_what_draws_itself_again_asks_again(world):
         tester = AppTest.from_function(script, default_timeout=30, kwargs={"run_id": world.ids["run"]})
         tester.user = claims(who)
         assert (SECRET in told(tester.run())) == sees
+
+
+def test_results_of_gaps_and_benchmarks_that_draw_themselves_again_ask_again(world, monkeypatch):
+    drawn, folder = [], SimpleNamespace(store=lambda job: SimpleNamespace(standing=lambda: SimpleNamespace(gaps=(1,))))
+    both = SimpleNamespace(corpus="open", policies="closed", folder=folder, job=None)
+    monkeypatch.setattr(gaps, "_read", lambda both, store: ())
+    monkeypatch.setattr(gaps, "_results", lambda both, run: drawn.append("gaps"))
+    monkeypatch.setattr(st, "rerun", Mock(side_effect=StopAsyncIteration))  # to the page, which is refused
+    monkeypatch.setattr(results.EVALUATION, "latest", lambda *given: drawn.append("benchmark") or "x", raising=False)
+    view = EvaluationView("b", {}, total=1, rows=(Row(1, "q", f"Who feeds the {SECRET}?", None),))
+    run = SimpleNamespace(view=view, is_stopping=False, stop=lambda: None, benchmark=None)
+    for who, sees in (("root", ["gaps", "benchmark"]), ("ann", ["gaps"]), ("bob", []), ("", [])):
+        drawn.clear()
+        with access.acting(as_(who)):
+            gaps._tried(both)
+            with suppress(StopAsyncIteration):
+                results.draw_progress(run)
+        assert drawn == sees, who
+
+
+def test_who_may_no_longer_work_in_the_library_stops_no_job_there(world):
+    stopped = []
+    job = SimpleNamespace(stop=lambda: stopped.append(access.gate().person.name))
+    for who in ("rita", "carl"):
+        with access.acting(as_(who)):
+            library_job._stop(job, access.Act.UPLOAD, "open")
+    assert stopped == ["carl@example.org"]
 
 
 OPENERS = {
