@@ -558,6 +558,14 @@ def test_a_bad_file_is_refused_in_its_loaders_words_and_not_kept(world, benchmar
     assert not list((world.folder / "uploads").iterdir())
 
 
+def test_a_file_that_another_benchmark_has_stays_where_it_is_refused(world):
+    content = json.dumps([{"QuestionID": "u1", "Question": "Who must report?", "Passages": [GOLD]}]).encode()
+    kept = keep_upload(benchmarks()["retrieval"].option("questions"), "own.json", content, Paths.from_env())
+    with pytest.raises(CorpusError):
+        keep_upload(benchmarks()["fanoutqa"].option("generations"), "own.json", content, Paths.from_env())
+    assert kept.read_bytes() == content
+
+
 def test_an_uploaded_file_is_chosen_and_stays(world):
     content = json.dumps([{"QuestionID": "u1", "Question": "Who <b>must</b> report?", "Passages": [GOLD]}])
     at = choose(page(), "retrieval")
