@@ -1,6 +1,7 @@
 """States of the page that were wrong once: what is named, counted, marked as changed, found again."""
 
 import io
+import json
 from types import SimpleNamespace
 
 import altair as alt
@@ -14,6 +15,7 @@ from ragqa.corpus.citing import short_name, short_names
 from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
+from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.library.collection import title_of
 from ragqa.records.memo import settings_words
 from ragqa.records.store import RecordStore
@@ -42,6 +44,20 @@ def app(monkeypatch, tmp_path):
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     monkeypatch.setattr(resources, "pipeline", lambda config, paths: make_pipeline(config=config, records=store))
     return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+
+
+def test_a_page_whose_files_are_damaged_says_so(app, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    folder = tmp_path / "evaluations" / "dataset-1"
+    folder.mkdir(parents=True)
+    asked = {"benchmark": MAKE.name, "settings": {}, "started": "2026", "state": "done", "headline": ""}
+    (folder / "request.json").write_text(json.dumps(asked | {"done": 1, "total": 1}))
+    app.session_state["dataset_chosen"] = "dataset-1"
+    pages = app.run()._registered_pages
+    app._page_hash = next(name for name, one in pages.items() if one["url_pathname"] == "dataset")
+    at = app.run()
+    assert not at.exception
+    assert "No such file" in words(at)
 
 
 def test_a_title_is_named_once_and_evidence_names_its_page():
