@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import altair as alt
@@ -26,7 +27,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.template import ENVIRONMENT
-from ragqa.ui.pages import tabs
+from ragqa.ui.pages import reader, tabs
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
@@ -133,6 +134,16 @@ def test_a_record_names_no_language_model_where_none_wrote():
     assert not any("gpt" in value for value in settings_words(Config()).values())
     assert "Language model" not in settings_words(Config())
     assert settings_words(Config(generation=GenerationConfig("llm")))["Language model"] == "gpt-4o-mini"
+
+
+def test_the_name_of_a_sheet_is_no_markup(monkeypatch):
+    told = []
+    monkeypatch.setattr(reader, "draw_add", lambda *given: None)
+    monkeypatch.setattr(reader.st, "caption", told.append)
+    passage = replace(WORD, place="sheet=Due [now](https://example.org)&row=2")
+    document = SimpleNamespace(leaf_of=lambda place: 0, leaves=((0, 1),), start=0, stop=1, document_id="p")
+    reader._bar(SimpleNamespace(passages=[passage]), "own", "Own", document, 0)
+    assert told[0].startswith("Part 1 of 1, sheet Due \\[now\\]")
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):
