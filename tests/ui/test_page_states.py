@@ -20,7 +20,7 @@ from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.library.collection import title_of
 from ragqa.records.memo import settings_words
 from ragqa.records.store import RecordStore
-from ragqa.records.view import View
+from ragqa.records.view import View, shown
 from ragqa.records.words import place, size_words, with_names
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
@@ -134,6 +134,16 @@ def test_a_record_names_no_language_model_where_none_wrote():
     assert not any("gpt" in value for value in settings_words(Config()).values())
     assert "Language model" not in settings_words(Config())
     assert settings_words(Config(generation=GenerationConfig("llm")))["Language model"] == "gpt-4o-mini"
+
+
+def test_an_answer_without_a_sentence_is_not_called_supported(app, monkeypatch):
+    view = ask(app.run()).session_state["run"].view
+    found, told = shown(view, view.config.scoring.mode), []
+    monkeypatch.setattr(tabs.st, "html", told.append)
+    for sentences in (found.sentences, ()):
+        none = replace(found, sentences=sentences, explanation=None)
+        tabs._scores(tabs._Drawn(view, view.config, None, "", view.selection, none))
+    assert not any("Every sentence is supported" in one for one in told)
 
 
 def test_the_name_of_a_sheet_is_no_markup(monkeypatch):
