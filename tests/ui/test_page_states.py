@@ -18,6 +18,7 @@ from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.library.collection import title_of
+from ragqa.pipeline import clean_question
 from ragqa.records.memo import settings_words
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View, shown
@@ -27,7 +28,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.template import ENVIRONMENT
-from ragqa.ui.pages import reader, tabs
+from ragqa.ui.pages import compare, reader, tabs
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
@@ -154,6 +155,14 @@ def test_the_name_of_a_sheet_is_no_markup(monkeypatch):
     document = SimpleNamespace(leaf_of=lambda place: 0, leaves=((0, 1),), start=0, stop=1, document_id="p")
     reader._bar(SimpleNamespace(passages=[passage]), "own", "Own", document, 0)
     assert told[0].startswith("Part 1 of 1, sheet Due \\[now\\]")
+
+
+def test_a_question_with_surplus_spaces_is_not_another_question(monkeypatch):
+    runs = (SimpleNamespace(view=View(clean_question(Question("Who  must act? ")), Config())),) * 2
+    monkeypatch.setattr(compare.st, "session_state", {"compare_question": "Who  must act? "})
+    assert compare._changed_since(runs, [Config(), Config()]) == ""
+    compare.st.session_state["compare_question"] = "Who may act?"
+    assert compare._changed_since(runs, [Config(), Config()]) == "another question"
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):

@@ -170,9 +170,9 @@ def _compared() -> tuple[Run, Run] | None:
 def _changed_since(runs: tuple[Run, Run], chosen: list[Config]) -> str:
     """The differences between the choices above and the settings of the results below; "" where there are none."""
     changed = [differences(run.view.config, config) for run, config in zip(runs, chosen, strict=True)]
-    asked = str(st.session_state["compare_question"]).strip()
+    asked = str(st.session_state["compare_question"]).split()
     lines = [f"{side.upper()}: {row.words}" for side, rows in zip(SIDES, changed, strict=True) for row in rows]
-    if asked != runs[0].view.question:
+    if asked != runs[0].view.question.split():
         lines.insert(0, "another question")
     return "; ".join(lines)
 
