@@ -28,7 +28,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.template import ENVIRONMENT
-from ragqa.ui.pages import compare, reader, tabs
+from ragqa.ui.pages import check_form, compare, reader, tabs
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
@@ -163,6 +163,12 @@ def test_a_question_with_surplus_spaces_is_not_another_question(monkeypatch):
     assert compare._changed_since(runs, [Config(), Config()]) == ""
     compare.st.session_state["compare_question"] = "Who may act?"
     assert compare._changed_since(runs, [Config(), Config()]) == "another question"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_text_to_check_is_read_in_its_encoding(encoding):
+    said = "A firm’s “policy” covers Zürich."
+    assert check_form._read("policy.txt", said.encode(encoding)) == [(1, "", said)]
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):
