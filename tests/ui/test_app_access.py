@@ -330,6 +330,17 @@ def resolved(world, told_of):
     return {name: world.ids.get(value, value) if isinstance(value, str) else value for name, value in told_of.items()}
 
 
+def test_an_edited_stage_in_another_encoding_is_refused_and_loses_no_letter(world):
+    file = world.paths.home / "evaluations" / "dataset-1" / SPLIT
+    before = file.read_bytes()
+    at = opened("dataset", "root", {"set": "dataset-1", "view": "Stages"})
+    edited = before.decode().replace("feed", "gef\u00fcttert").encode("cp1252")
+    at.file_uploader[0].upload(SPLIT, edited, "application/json").run()
+    assert not at.exception
+    assert "expected UTF-8" in told(at)
+    assert file.read_bytes() == before
+
+
 def test_a_stage_of_a_data_set_is_called_by_what_it_holds(world):
     at = opened("dataset", "root", {"set": "dataset-1", "view": "Stages"})
     assert at.radio(key="dataset_stage").options == ["The data set"]

@@ -11,7 +11,7 @@ import streamlit as st
 
 from ragqa.corpus.files import read_utf8
 from ragqa.english.words import quantity
-from ragqa.errors import RecordError
+from ragqa.errors import CorpusError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
 from ragqa.infra.files import write_whole
@@ -185,12 +185,21 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
         "The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}_{n}", max_upload_size=MAX_UPLOAD_MB
     )
     if file is not None:
-        edited = file.getvalue().decode("utf-8-sig", errors="replace")
+        edited = _text(file.getvalue(), name)
         (topics_in if name == TOPICS else partial(rows_in, keys=("id",)))(edited, name)
         with access.gate().doing(Act.EVALUATION, files=[name]), translated(folder):
             write_whole(folder / name, [edited])
         st.session_state[_TAKEN] = n + 1  # an empty field for the next one
         st.rerun()
+
+
+def _text(content: bytes, name: str) -> str:
+    """The text of an uploaded file. Raises CorpusError where it is not in UTF-8: its letters would be lost."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{name}: expected UTF-8, found a byte that is not at {error.start:,}; save it as UTF-8, upload it again"
+        raise CorpusError(msg) from error
 
 
 def _told(value: object) -> str:
@@ -312,7 +321,7 @@ def _labels_in_and_out(folder: Path) -> None:
             if file is not None:
                 st.session_state[_TAKEN] = n + 1
                 with access.gate().doing(Act.EVALUATION, files=[file.name]):
-                    taken = read_given(folder, file.getvalue().decode("utf-8-sig", errors="replace"), file.name)
+                    taken = read_given(folder, _text(file.getvalue(), file.name), file.name)
                 st.toast(f"{taken:,} labels uploaded")
                 st.rerun()
 
