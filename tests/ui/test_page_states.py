@@ -26,9 +26,10 @@ from ragqa.records.words import place, size_words, with_names
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
+from ragqa.types.scores import Verdict
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.template import ENVIRONMENT
-from ragqa.ui.pages import check_form, compare, reader, tabs
+from ragqa.ui.pages import check_form, compare, notes, reader, tabs
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
@@ -169,6 +170,14 @@ def test_a_question_with_surplus_spaces_is_not_another_question(monkeypatch):
 def test_a_text_to_check_is_read_in_its_encoding(encoding):
     said = "A firm’s “policy” covers Zürich."
     assert check_form._read("policy.txt", said.encode(encoding)) == [(1, "", said)]
+
+
+def test_a_note_of_another_person_is_seen_without_another_record_in_between(app, monkeypatch):
+    record_id = ask(app.run()).session_state["run"].view.record_id
+    monkeypatch.setattr(notes.st, "session_state", {})
+    assert notes.notes_of(record_id) == {}
+    resources.record_store("").comment(record_id, 0, Verdict.UNSUPPORTED, "The rule says less.")
+    assert notes.notes_of(record_id) == {0: "The rule says less."}
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):
