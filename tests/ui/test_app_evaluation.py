@@ -716,7 +716,7 @@ def test_what_failed_can_be_tried_again(tmp_path, world, monkeypatch):
     monkeypatch.setattr("ragqa.evaluation.catalogue.benchmarks", lambda: {"counting": counting(solve=solve)})
     all_runs.clear()
     at = finished(press(page(), "Run"))
-    assert "1 questions got no answer or no score" in words(at)
+    assert "1 question got no answer or no score" in words(at)
     broken.clear()
     at = finished(press(at, "Continue"))
     assert "Done: 6 questions, 5 of them restored." in words(at)

@@ -18,6 +18,7 @@ from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.library.collection import title_of
+from ragqa.library.related import Referred, Related
 from ragqa.pipeline import clean_question
 from ragqa.records.memo import settings_words
 from ragqa.records.store import RecordStore
@@ -28,9 +29,12 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.types.scores import Verdict
 from ragqa.ui.html.charts import sweep_surface
+from ragqa.ui.html.reader import beside_html
 from ragqa.ui.html.template import ENVIRONMENT
 from ragqa.ui.pages import check_form, compare, notes, reader, tabs
+from ragqa.ui.pages.evaluation import page as evaluations
 from ragqa.ui.pages.evaluation.form import presets_for
+from ragqa.ui.pages.evaluation.runs import EvaluationView
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
@@ -178,6 +182,18 @@ def test_a_note_of_another_person_is_seen_without_another_record_in_between(app,
     assert notes.notes_of(record_id) == {}
     resources.record_store("").comment(record_id, 0, Verdict.UNSUPPORTED, "The rule says less.")
     assert notes.notes_of(record_id) == {0: "The rule says less."}
+
+
+def test_one_question_of_a_benchmark_and_one_more_passage_are_singular(monkeypatch):
+    told, runs = [], SimpleNamespace(current=None)
+    monkeypatch.setattr(evaluations.st, "html", told.append)
+    evaluations._ended("r", None, EvaluationView("b", {}, done=1, total=1, failed=1), runs)
+    evaluations._ended("r", None, EvaluationView("b", {}, done=1, total=1, stopped=True), runs)
+    assert "Done: 1 question." in told[0]
+    assert "1 question got no answer" in told[1]
+    assert "after 1 of 1 question." in told[2]
+    beside = beside_html(Related(refers=(Referred("rule 3", (WORD, WORD, WORD), ""),), referring=(), terms=()), "c")
+    assert "and 1 more passage<" in beside
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):

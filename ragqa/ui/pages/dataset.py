@@ -322,7 +322,7 @@ def _labels_in_and_out(folder: Path) -> None:
                 st.session_state[_TAKEN] = n + 1
                 with access.gate().doing(Act.EVALUATION, files=[file.name]):
                     taken = read_given(folder, _text(file.getvalue(), file.name), file.name)
-                st.toast(f"{taken:,} labels uploaded")
+                st.toast(f"{quantity(taken, 'label')} uploaded")
                 st.rerun()
 
 

@@ -109,7 +109,7 @@ def _watched(paths: Paths) -> None:
             st.button("Add", key=f"take_{place}", on_click=_take_over, args=(one, paths))
             st.button("Not now", key=f"not_now_{place}", on_click=_dismiss, args=(one, paths, True))
     if len(found) > SHOWN_PROPOSALS:
-        st.caption(f"and {len(found) - SHOWN_PROPOSALS:,} more files")
+        st.caption(f"and {quantity(len(found) - SHOWN_PROPOSALS, 'more file')}")
     later = [one for one in proposed if one.digest in hidden]
     if later:
         with st.expander(f"Not now: {quantity(len(later), 'file')}"):

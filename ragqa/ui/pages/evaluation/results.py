@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from ragqa.english.words import duration_words
+from ragqa.english.words import duration_words, quantity
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.report import Report, Row
 from ragqa.infra.cleaning import cell
@@ -42,7 +42,9 @@ def draw_progress(run: BackgroundRun) -> None:
     if view.total:
         left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
         kept = f", {view.n_restored:,} of them restored" if view.n_restored else ""
-        st.progress(min(1.0, view.done / view.total), text=f"{view.done:,} of {view.total:,} questions{kept}{left}")
+        st.progress(
+            min(1.0, view.done / view.total), text=f"{view.done:,} of {quantity(view.total, 'question')}{kept}{left}"
+        )
     if view.rows:
         st.caption("So far:")
         st.html(EVALUATION.figures(view.report.figures))
