@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -16,7 +17,9 @@ from ragqa.corpus.citing import short_name, short_names
 from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
+from ragqa.infra.journal import begun
 from ragqa.lab.dataset.benchmark import MAKE
+from ragqa.lab.dataset.stages import SPLIT
 from ragqa.library.collection import title_of
 from ragqa.library.related import Referred, Related
 from ragqa.pipeline import clean_question
@@ -194,6 +197,18 @@ def test_one_question_of_a_benchmark_and_one_more_passage_are_singular(monkeypat
     assert "after 1 of 1 question." in told[2]
     beside = beside_html(Related(refers=(Referred("rule 3", (WORD, WORD, WORD), ""),), referring=(), terms=()), "c")
     assert "and 1 more passage<" in beside
+
+
+def test_a_command_holds_where_the_home_has_a_space_in_its_name(tmp_path, monkeypatch):
+    folder, told = tmp_path / "my home" / "dataset-1", []
+    folder.mkdir(parents=True)
+    begun(folder, {"input": "rulebook"}, (), restart=False)
+    (folder / SPLIT).touch()
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    monkeypatch.setattr(dataset.st, "code", lambda command, language: told.append(shlex.split(command)))
+    dataset._use(folder, Paths.from_env())
+    assert [len(words) for words in told] == [6, 9, 11]
+    assert told[0][-1] == str(folder / "export" / "obliqa" / "train.json")
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 import streamlit as st
@@ -347,11 +348,12 @@ def _use(folder: Path, paths: Paths) -> None:
         st.html(notice_html(f"{current.benchmark.title} is running; the page Benchmarks shows it."))
         st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
     st.caption("These take minutes to hours; run them in a terminal:")
-    given = f"--index {index} --questions {parts / 'train.json'}"
+    train, dev = (quote(str(parts / name)) for name in ("train.json", "dev.json"))
+    given = f"--index {quote(index)} --questions {train}"
     for label, command in (
         ("Tune", f"ragqa tune {given}"),
         ("Train ranker", f"ragqa train ranker {given} --out RANKER"),
-        ("Train retriever", f"ragqa train retriever {given} --test {parts / 'dev.json'} --out ADAPTER"),
+        ("Train retriever", f"ragqa train retriever {given} --test {dev} --out ADAPTER"),
     ):
         st.markdown(f"**{label}**")
         st.code(command, language="bash")
