@@ -34,7 +34,7 @@ from ragqa.types.scores import Verdict
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.reader import beside_html
 from ragqa.ui.html.template import ENVIRONMENT
-from ragqa.ui.pages import check_form, compare, notes, reader, tabs
+from ragqa.ui.pages import check_form, compare, library, notes, reader, tabs
 from ragqa.ui.pages.evaluation import page as evaluations
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.pages.evaluation.runs import EvaluationView
@@ -209,6 +209,11 @@ def test_a_command_holds_where_the_home_has_a_space_in_its_name(tmp_path, monkey
     dataset._use(folder, Paths.from_env())
     assert [len(words) for words in told] == [6, 9, 11]
     assert told[0][-1] == str(folder / "export" / "obliqa" / "train.json")
+
+
+def test_when_a_corpus_was_indexed_names_its_time_zone():
+    entry = SimpleNamespace(manifest=SimpleNamespace(n_passages=1, created="2026-11-29T08:05:00+00:00"))
+    assert library._passages(entry) == ["1 passage", "indexed 2026-11-29 08:05 UTC"]
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):

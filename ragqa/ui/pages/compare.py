@@ -256,7 +256,7 @@ def _records(named: list[str], paths: Paths) -> None:
 
         def label(one: str) -> str:
             summary = known.get(one)
-            when = f" · {summary.created_at[:16].replace('T', ' ')}, {summary.generator}" if summary else ""
+            when = f" · {summary.created_at[:16].replace('T', ' ')} UTC, {summary.generator}" if summary else ""
             return f"{summary.question[:70] if summary else one}{when}"
 
         with column:

@@ -176,7 +176,10 @@ def _corpora(paths: Paths) -> None:
 def _passages(entry: IndexEntry | None) -> list[str]:
     if entry is None or entry.manifest is None:
         return ["no index yet"] if entry is None else ["index damaged"]
-    return [quantity(entry.manifest.n_passages, "passage"), f"indexed {entry.manifest.created[:16].replace('T', ' ')}"]
+    return [
+        quantity(entry.manifest.n_passages, "passage"),
+        f"indexed {entry.manifest.created[:16].replace('T', ' ')} UTC",
+    ]
 
 
 def _open(name: str) -> None:
