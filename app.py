@@ -7,7 +7,7 @@ from typing import Literal
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from ragqa.errors import AccessError
+from ragqa.errors import RagqaError
 from ragqa.server.access.policy import Act
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
@@ -71,7 +71,7 @@ def draw() -> None:
     try:
         page.run()
         _bar(sections[""], sections["Lab"], page)
-    except AccessError as error:
+    except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -24,6 +23,7 @@ from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import NOBODY, Act, Policy, Role, read_policy
 from ragqa.server.api.keys import KeyStore
 from ragqa.settings.paths import Paths
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 
 _logger = logging.getLogger(__name__)
@@ -88,13 +88,12 @@ def gate() -> Gate:
 
 
 @contextmanager
-def doing(act: Act, corpus: str = "", **about: object) -> Iterator[None]:
-    """`Gate.doing` for a callback: a failure is told in a toast, because Streamlit would show its traceback."""
+def told() -> Iterator[None]:
+    """Around `Gate.doing` in a callback: tells a failure in a toast, because Streamlit would show its traceback."""
     try:
-        with gate().doing(act, corpus, **about):
-            yield
+        yield
     except RagqaError as error:
-        st.toast(escape(str(error)))
+        st.toast(plain_markdown(str(error)))
 
 
 def gate_of(claims: dict[str, Any]) -> Gate:

@@ -4,8 +4,10 @@ import ast
 import json
 import shutil
 import time
+from contextlib import suppress
 from html import unescape
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import streamlit as st
@@ -15,6 +17,7 @@ import ragqa.loading
 import ragqa.ui.state.resources as resources
 from ragqa.corpus.documents import Reader
 from ragqa.errors import AccessError
+from ragqa.evaluation.report import Row
 from ragqa.index import build_index
 from ragqa.infra.disk_cache import RecentResults
 from ragqa.infra.journal import begun
@@ -33,7 +36,9 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
-from ragqa.ui.pages import gaps
+from ragqa.ui.pages import gaps, library_job
+from ragqa.ui.pages.evaluation import results
+from ragqa.ui.pages.evaluation.runs import EvaluationView
 from ragqa.ui.pages.register import take_over
 from ragqa.ui.shared import forget
 from ragqa.ui.state.desk import case_desk
@@ -325,6 +330,17 @@ def resolved(world, told_of):
     return {name: world.ids.get(value, value) if isinstance(value, str) else value for name, value in told_of.items()}
 
 
+def test_an_edited_stage_in_another_encoding_is_refused_and_loses_no_letter(world):
+    file = world.paths.home / "evaluations" / "dataset-1" / SPLIT
+    before = file.read_bytes()
+    at = opened("dataset", "root", {"set": "dataset-1", "view": "Stages"})
+    edited = before.decode().replace("feed", "gef\u00fcttert").encode("cp1252")
+    at.file_uploader[0].upload(SPLIT, edited, "application/json").run()
+    assert not at.exception
+    assert "expected UTF-8" in told(at)
+    assert file.read_bytes() == before
+
+
 def test_a_stage_of_a_data_set_is_called_by_what_it_holds(world):
     at = opened("dataset", "root", {"set": "dataset-1", "view": "Stages"})
     assert at.radio(key="dataset_stage").options == ["The data set"]
@@ -461,6 +477,15 @@ def test_a_case_is_shared_with_the_records_in_it_that_are_ones_own_where_that_is
         assert (f"record:{world.ids['ann']}" in told(case)) is ticked
 
 
+def test_who_has_a_case_already_gets_the_records_and_nobody_else(world):
+    at = opened("records", "ann", {"case": world.ids["case"]})
+    for who, ticked in (("bob@example.org", False), ("carl@example.org", False), (" Bob@example.org", True)):
+        at.text_input(key="case_with").input(who).run()
+        at.checkbox(key="case_records").set_value(ticked).run()
+        at.button(key="case_share").click().run()
+    assert world.store.shared_with(world.ids["ann"]) == ("bob@example.org",)
+
+
 def test_a_record_goes_into_a_new_case_and_a_task_is_done(world):
     at = opened("records", "ann", {"record": world.ids["ann"]})
     at.text_input(key="case_title").input("Outsourcing *of* it").run()
@@ -529,6 +554,24 @@ def test_rights_taken_away_count_in_a_session_that_is_open(world):
     assert "Access is denied" in told(opened("records", "ann"))
 
 
+def test_a_refused_click_is_told_in_a_toast_without_markup(world):
+    at = opened("records", "ann", {"record": world.ids["ann"]})
+    at.button(key="record_keep").click()
+    (world.paths.home / "access.toml").write_text(POLICY.replace("analyst", "reader"))
+    at.run()
+    assert not at.exception
+    assert "does not allow" in at.toast[0].value
+
+    def script():
+        from ragqa.errors import RecordError
+        from ragqa.ui import access
+
+        with access.told():
+            raise RecordError("[a link](https://example.org) & more")
+
+    assert AppTest.from_function(script).run().toast[0].value.startswith(r"\[a link\]\(https")
+
+
 def test_a_session_that_another_person_goes_on_with_begins_anew(world):
     at = opened("ask", "ann", {"run": world.ids["run"]})
     assert SECRET in told(at)
@@ -559,6 +602,33 @@ def test_what_draws_itself_again_asks_again(world):
         tester = AppTest.from_function(script, default_timeout=30, kwargs={"run_id": world.ids["run"]})
         tester.user = claims(who)
         assert (SECRET in told(tester.run())) == sees
+
+
+def test_results_of_gaps_and_benchmarks_that_draw_themselves_again_ask_again(world, monkeypatch):
+    drawn, folder = [], SimpleNamespace(store=lambda job: SimpleNamespace(standing=lambda: SimpleNamespace(gaps=(1,))))
+    both = SimpleNamespace(corpus="open", policies="closed", folder=folder, job=None)
+    monkeypatch.setattr(gaps, "_read", lambda both, store: ())
+    monkeypatch.setattr(gaps, "_results", lambda both, run: drawn.append("gaps"))
+    monkeypatch.setattr(st, "rerun", Mock(side_effect=StopAsyncIteration))  # to the page, which is refused
+    monkeypatch.setattr(results.EVALUATION, "latest", lambda *given: drawn.append("benchmark") or "x", raising=False)
+    view = EvaluationView("b", {}, total=1, rows=(Row(1, "q", f"Who feeds the {SECRET}?", None),))
+    run = SimpleNamespace(view=view, is_stopping=False, stop=lambda: None, benchmark=None)
+    for who, sees in (("root", ["gaps", "benchmark"]), ("ann", ["gaps"]), ("bob", []), ("", [])):
+        drawn.clear()
+        with access.acting(as_(who)):
+            gaps._tried(both)
+            with suppress(StopAsyncIteration):
+                results.draw_progress(run)
+        assert drawn == sees, who
+
+
+def test_who_may_no_longer_work_in_the_library_stops_no_job_there(world):
+    stopped = []
+    job = SimpleNamespace(stop=lambda: stopped.append(access.gate().person.name))
+    for who in ("rita", "carl"):
+        with access.acting(as_(who)):
+            library_job._stop(job, access.Act.UPLOAD, "open")
+    assert stopped == ["carl@example.org"]
 
 
 OPENERS = {

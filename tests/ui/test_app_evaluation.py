@@ -558,6 +558,14 @@ def test_a_bad_file_is_refused_in_its_loaders_words_and_not_kept(world, benchmar
     assert not list((world.folder / "uploads").iterdir())
 
 
+def test_a_file_that_another_benchmark_has_stays_where_it_is_refused(world):
+    content = json.dumps([{"QuestionID": "u1", "Question": "Who must report?", "Passages": [GOLD]}]).encode()
+    kept = keep_upload(benchmarks()["retrieval"].option("questions"), "own.json", content, Paths.from_env())
+    with pytest.raises(CorpusError):
+        keep_upload(benchmarks()["fanoutqa"].option("generations"), "own.json", content, Paths.from_env())
+    assert kept.read_bytes() == content
+
+
 def test_an_uploaded_file_is_chosen_and_stays(world):
     content = json.dumps([{"QuestionID": "u1", "Question": "Who <b>must</b> report?", "Passages": [GOLD]}])
     at = choose(page(), "retrieval")
@@ -708,7 +716,7 @@ def test_what_failed_can_be_tried_again(tmp_path, world, monkeypatch):
     monkeypatch.setattr("ragqa.evaluation.catalogue.benchmarks", lambda: {"counting": counting(solve=solve)})
     all_runs.clear()
     at = finished(press(page(), "Run"))
-    assert "1 questions got no answer or no score" in words(at)
+    assert "1 question got no answer or no score" in words(at)
     broken.clear()
     at = finished(press(at, "Continue"))
     assert "Done: 6 questions, 5 of them restored." in words(at)

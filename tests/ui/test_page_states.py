@@ -1,6 +1,8 @@
 """States of the page that were wrong once: what is named, counted, marked as changed, found again."""
 
 import io
+import json
+import shlex
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -15,18 +17,27 @@ from ragqa.corpus.citing import short_name, short_names
 from ragqa.english.words import quantity
 from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
+from ragqa.infra.journal import begun
+from ragqa.lab.dataset.benchmark import MAKE
+from ragqa.lab.dataset.stages import SPLIT
 from ragqa.library.collection import title_of
+from ragqa.library.related import Referred, Related
+from ragqa.pipeline import clean_question
 from ragqa.records.memo import settings_words
 from ragqa.records.store import RecordStore
-from ragqa.records.view import View
+from ragqa.records.view import View, shown
 from ragqa.records.words import place, size_words, with_names
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
+from ragqa.types.scores import Verdict
 from ragqa.ui.html.charts import sweep_surface
+from ragqa.ui.html.reader import beside_html
 from ragqa.ui.html.template import ENVIRONMENT
-from ragqa.ui.pages import tabs
+from ragqa.ui.pages import check_form, compare, library, notes, reader, tabs
+from ragqa.ui.pages.evaluation import page as evaluations
 from ragqa.ui.pages.evaluation.form import presets_for
+from ragqa.ui.pages.evaluation.runs import EvaluationView
 from ragqa.ui.state.stale import stale
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
@@ -43,6 +54,20 @@ def app(monkeypatch, tmp_path):
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     monkeypatch.setattr(resources, "pipeline", lambda config, paths: make_pipeline(config=config, records=store))
     return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+
+
+def test_a_page_whose_files_are_damaged_says_so(app, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    folder = tmp_path / "evaluations" / "dataset-1"
+    folder.mkdir(parents=True)
+    asked = {"benchmark": MAKE.name, "settings": {}, "started": "2026", "state": "done", "headline": ""}
+    (folder / "request.json").write_text(json.dumps(asked | {"done": 1, "total": 1}))
+    app.session_state["dataset_chosen"] = "dataset-1"
+    pages = app.run()._registered_pages
+    app._page_hash = next(name for name, one in pages.items() if one["url_pathname"] == "dataset")
+    at = app.run()
+    assert not at.exception
+    assert "No such file" in words(at)
 
 
 def test_a_title_is_named_once_and_evidence_names_its_page():
@@ -125,6 +150,77 @@ def test_a_record_names_no_language_model_where_none_wrote():
     assert not any("gpt" in value for value in settings_words(Config()).values())
     assert "Language model" not in settings_words(Config())
     assert settings_words(Config(generation=GenerationConfig("llm")))["Language model"] == "gpt-4o-mini"
+
+
+def test_an_answer_without_a_sentence_is_not_called_supported(app, monkeypatch):
+    view = ask(app.run()).session_state["run"].view
+    found, told = shown(view, view.config.scoring.mode), []
+    monkeypatch.setattr(tabs.st, "html", told.append)
+    for sentences in (found.sentences, ()):
+        none = replace(found, sentences=sentences, explanation=None)
+        tabs._scores(tabs._Drawn(view, view.config, None, "", view.selection, none))
+    assert not any("Every sentence is supported" in one for one in told)
+
+
+def test_the_name_of_a_sheet_is_no_markup(monkeypatch):
+    told = []
+    monkeypatch.setattr(reader, "draw_add", lambda *given: None)
+    monkeypatch.setattr(reader.st, "caption", told.append)
+    passage = replace(WORD, place="sheet=Due [now](https://example.org)&row=2")
+    document = SimpleNamespace(leaf_of=lambda place: 0, leaves=((0, 1),), start=0, stop=1, document_id="p")
+    reader._bar(SimpleNamespace(passages=[passage]), "own", "Own", document, 0)
+    assert told[0].startswith("Part 1 of 1, sheet Due \\[now\\]")
+
+
+def test_a_question_with_surplus_spaces_is_not_another_question(monkeypatch):
+    runs = (SimpleNamespace(view=View(clean_question(Question("Who  must act? ")), Config())),) * 2
+    monkeypatch.setattr(compare.st, "session_state", {"compare_question": "Who  must act? "})
+    assert compare._changed_since(runs, [Config(), Config()]) == ""
+    compare.st.session_state["compare_question"] = "Who may act?"
+    assert compare._changed_since(runs, [Config(), Config()]) == "another question"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_text_to_check_is_read_in_its_encoding(encoding):
+    said = "A firm’s “policy” covers Zürich."
+    assert check_form._read("policy.txt", said.encode(encoding)) == [(1, "", said)]
+
+
+def test_a_note_of_another_person_is_seen_without_another_record_in_between(app, monkeypatch):
+    record_id = ask(app.run()).session_state["run"].view.record_id
+    monkeypatch.setattr(notes.st, "session_state", {})
+    assert notes.notes_of(record_id) == {}
+    resources.record_store("").comment(record_id, 0, Verdict.UNSUPPORTED, "The rule says less.")
+    assert notes.notes_of(record_id) == {0: "The rule says less."}
+
+
+def test_one_question_of_a_benchmark_and_one_more_passage_are_singular(monkeypatch):
+    told, runs = [], SimpleNamespace(current=None)
+    monkeypatch.setattr(evaluations.st, "html", told.append)
+    evaluations._ended("r", None, EvaluationView("b", {}, done=1, total=1, failed=1), runs)
+    evaluations._ended("r", None, EvaluationView("b", {}, done=1, total=1, stopped=True), runs)
+    assert "Done: 1 question." in told[0]
+    assert "1 question got no answer" in told[1]
+    assert "after 1 of 1 question." in told[2]
+    beside = beside_html(Related(refers=(Referred("rule 3", (WORD, WORD, WORD), ""),), referring=(), terms=()), "c")
+    assert "and 1 more passage<" in beside
+
+
+def test_a_command_holds_where_the_home_has_a_space_in_its_name(tmp_path, monkeypatch):
+    folder, told = tmp_path / "my home" / "dataset-1", []
+    folder.mkdir(parents=True)
+    begun(folder, {"input": "rulebook"}, (), restart=False)
+    (folder / SPLIT).touch()
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    monkeypatch.setattr(dataset.st, "code", lambda command, language: told.append(shlex.split(command)))
+    dataset._use(folder, Paths.from_env())
+    assert [len(words) for words in told] == [6, 9, 11]
+    assert told[0][-1] == str(folder / "export" / "obliqa" / "train.json")
+
+
+def test_when_a_corpus_was_indexed_names_its_time_zone():
+    entry = SimpleNamespace(manifest=SimpleNamespace(n_passages=1, created="2026-11-29T08:05:00+00:00"))
+    assert library._passages(entry) == ["1 passage", "indexed 2026-11-29 08:05 UTC"]
 
 
 def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):

@@ -11,7 +11,7 @@ import streamlit as st
 from ragqa.english.words import cut
 from ragqa.errors import RagqaError
 from ragqa.records.case_words import search, title_of
-from ragqa.records.cases import DRAFT, FORMS, LONGEST, LONGEST_NAME, CaseView, Step
+from ragqa.records.cases import DRAFT, FORMS, LONGEST, LONGEST_NAME, CaseView, Step, words_of
 from ragqa.records.sign_off import is_author
 from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.policy import Act
@@ -228,9 +228,10 @@ def _task(desk: CaseDesk, case_id: str) -> None:
 
 
 def _share(desk: CaseDesk, case_id: str, who: str, shared: bool) -> None:
-    case = desk.share(case_id, who or str(st.session_state.get("case_with", "")), shared=shared)
-    if shared:
-        _show_records(desk, case, case.names[-1:])
+    who = words_of(who or str(st.session_state.get("case_with", "")), "whom to share with", LONGEST_NAME)
+    case = desk.share(case_id, who, shared=shared)
+    if shared:  # not with the last name, which is another's where this one had the case already
+        _show_records(desk, case, [who if who in case.names else who.casefold()])
 
 
 def _submit(desk: CaseDesk, case_id: str, item: int) -> None:

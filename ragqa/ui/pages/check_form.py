@@ -11,6 +11,7 @@ from ragqa.corpus.demo import CHECKED_EXAMPLES
 from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.process import MAX_ANSWERS_BYTES
+from ragqa.corpus.documents.sheets import decoded
 from ragqa.errors import RagqaError
 from ragqa.pipeline import MAX_TEXT_CHARS
 from ragqa.ui.pages.notices import error_shown
@@ -83,7 +84,7 @@ def _read(name: str, content: bytes) -> list[tuple[int, str, str]] | RagqaError:
             if name.lower().endswith(("json", "jsonl")):
                 return reader.answers(content, name, MOST_ITEMS)
             if kind_of(name) == "text":
-                return [(1, "", content.decode("utf-8-sig", errors="replace"))]
+                return [(1, "", decoded(content))]
             return [(1, "", reader.text(content, name))]
         except RagqaError as error:
             return error

@@ -170,9 +170,9 @@ def _compared() -> tuple[Run, Run] | None:
 def _changed_since(runs: tuple[Run, Run], chosen: list[Config]) -> str:
     """The differences between the choices above and the settings of the results below; "" where there are none."""
     changed = [differences(run.view.config, config) for run, config in zip(runs, chosen, strict=True)]
-    asked = str(st.session_state["compare_question"]).strip()
+    asked = str(st.session_state["compare_question"]).split()
     lines = [f"{side.upper()}: {row.words}" for side, rows in zip(SIDES, changed, strict=True) for row in rows]
-    if asked != runs[0].view.question:
+    if asked != runs[0].view.question.split():
         lines.insert(0, "another question")
     return "; ".join(lines)
 
@@ -256,7 +256,7 @@ def _records(named: list[str], paths: Paths) -> None:
 
         def label(one: str) -> str:
             summary = known.get(one)
-            when = f" · {summary.created_at[:16].replace('T', ' ')}, {summary.generator}" if summary else ""
+            when = f" · {summary.created_at[:16].replace('T', ' ')} UTC, {summary.generator}" if summary else ""
             return f"{summary.question[:70] if summary else one}{when}"
 
         with column:

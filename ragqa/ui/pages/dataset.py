@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 import streamlit as st
 
 from ragqa.corpus.files import read_utf8
 from ragqa.english.words import quantity
-from ragqa.errors import RecordError
+from ragqa.errors import CorpusError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
 from ragqa.infra.files import write_whole
@@ -185,12 +186,21 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
         "The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}_{n}", max_upload_size=MAX_UPLOAD_MB
     )
     if file is not None:
-        edited = file.getvalue().decode("utf-8-sig", errors="replace")
+        edited = _text(file.getvalue(), name)
         (topics_in if name == TOPICS else partial(rows_in, keys=("id",)))(edited, name)
         with access.gate().doing(Act.EVALUATION, files=[name]), translated(folder):
             write_whole(folder / name, [edited])
         st.session_state[_TAKEN] = n + 1  # an empty field for the next one
         st.rerun()
+
+
+def _text(content: bytes, name: str) -> str:
+    """The text of an uploaded file. Raises CorpusError where it is not in UTF-8: its letters would be lost."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{name}: expected UTF-8, found a byte that is not at {error.start:,}; save it as UTF-8, upload it again"
+        raise CorpusError(msg) from error
 
 
 def _told(value: object) -> str:
@@ -312,8 +322,8 @@ def _labels_in_and_out(folder: Path) -> None:
             if file is not None:
                 st.session_state[_TAKEN] = n + 1
                 with access.gate().doing(Act.EVALUATION, files=[file.name]):
-                    taken = read_given(folder, file.getvalue().decode("utf-8-sig", errors="replace"), file.name)
-                st.toast(f"{taken:,} labels uploaded")
+                    taken = read_given(folder, _text(file.getvalue(), file.name), file.name)
+                st.toast(f"{quantity(taken, 'label')} uploaded")
                 st.rerun()
 
 
@@ -338,11 +348,12 @@ def _use(folder: Path, paths: Paths) -> None:
         st.html(notice_html(f"{current.benchmark.title} is running; the page Benchmarks shows it."))
         st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
     st.caption("These take minutes to hours; run them in a terminal:")
-    given = f"--index {index} --questions {parts / 'train.json'}"
+    train, dev = (quote(str(parts / name)) for name in ("train.json", "dev.json"))
+    given = f"--index {quote(index)} --questions {train}"
     for label, command in (
         ("Tune", f"ragqa tune {given}"),
         ("Train ranker", f"ragqa train ranker {given} --out RANKER"),
-        ("Train retriever", f"ragqa train retriever {given} --test {parts / 'dev.json'} --out ADAPTER"),
+        ("Train retriever", f"ragqa train retriever {given} --test {dev} --out ADAPTER"),
     ):
         st.markdown(f"**{label}**")
         st.code(command, language="bash")

@@ -194,6 +194,8 @@ def _start(both: _Both, asked: GapRequest) -> None:
 
 def _tried(both: _Both) -> None:
     with error_shown():
+        for name in (both.corpus, both.policies):  # this is drawn again without the page around it
+            access.gate().demand(Act.READ, name)
         store = both.folder.store(both.job)
         run = store.standing(*_read(both, store))
         if run.gaps:

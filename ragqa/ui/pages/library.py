@@ -109,7 +109,7 @@ def _watched(paths: Paths) -> None:
             st.button("Add", key=f"take_{place}", on_click=_take_over, args=(one, paths))
             st.button("Not now", key=f"not_now_{place}", on_click=_dismiss, args=(one, paths, True))
     if len(found) > SHOWN_PROPOSALS:
-        st.caption(f"and {len(found) - SHOWN_PROPOSALS:,} more files")
+        st.caption(f"and {quantity(len(found) - SHOWN_PROPOSALS, 'more file')}")
     later = [one for one in proposed if one.digest in hidden]
     if later:
         with st.expander(f"Not now: {quantity(len(later), 'file')}"):
@@ -176,7 +176,10 @@ def _corpora(paths: Paths) -> None:
 def _passages(entry: IndexEntry | None) -> list[str]:
     if entry is None or entry.manifest is None:
         return ["no index yet"] if entry is None else ["index damaged"]
-    return [quantity(entry.manifest.n_passages, "passage"), f"indexed {entry.manifest.created[:16].replace('T', ' ')}"]
+    return [
+        quantity(entry.manifest.n_passages, "passage"),
+        f"indexed {entry.manifest.created[:16].replace('T', ' ')} UTC",
+    ]
 
 
 def _open(name: str) -> None:

@@ -33,9 +33,16 @@ def _progress(job: BackgroundJob, act: Act, corpus: str) -> None:
         share = f", {min(1.0, view.done / view.total):.0%}" if view.total else ""
         left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
         st.html(RENDER.progress(f"{view.phase}{file}{share}{left}", job.seconds))
-        st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)
+        st.button(
+            "Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=_stop, args=(job, act, corpus)
+        )
     for line in view.messages[-5:]:
         st.html(notice_html(line, "mixed"))
+
+
+def _stop(job: BackgroundJob, act: Act, corpus: str) -> None:
+    with access.told(), access.gate().doing(act, corpus, stopped=True):  # a click counts before the page asks who it is
+        job.stop()
 
 
 def _ended(job: BackgroundJob) -> None:

@@ -15,20 +15,24 @@ from ragqa.ui import access
 from ragqa.ui.state import resources
 
 _SHOULD_BE = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)
-_KEPT = "sentence_notes"  # session key: the id and notes of the record shown last
+_KEPT = "sentence_notes"  # session key: the hash and notes of the record shown last
 
 
 def notes_of(record_id: str) -> dict[int, str]:
-    """The notes on the sentences of this record, by index; the record is read once."""
+    """The notes on the sentences of this record, by index; the record is read again only where it has changed."""
     known: tuple[str, dict[int, str]] = st.session_state.get(_KEPT, ("", {}))
-    if not record_id or known[0] == record_id:
-        return known[1] if record_id else {}
+    if not record_id:
+        return {}
     try:
-        feedback = resources.record_store(Paths.from_env().records).load(record_id, is_opened=False).feedback
+        store = resources.record_store(Paths.from_env().records)
+        sha256 = store.check(record_id)  # others note on a shared record, too
+        if known[0] == sha256:
+            return known[1]
+        feedback = store.load(record_id, is_opened=False).feedback
     except RagqaError:
-        feedback = ()
+        return {}
     found = {one.index: one.why or f"should be {one.verdict}" for one in feedback}
-    st.session_state[_KEPT] = (record_id, found)
+    st.session_state[_KEPT] = (sha256, found)
     return found
 
 
@@ -53,9 +57,8 @@ def draw_note(record_id: str, found: Shown) -> None:
 def _comment(record_id: str, index: int) -> None:
     verdict = st.session_state[f"feedback_is_{index}"]
     why = str(st.session_state.get(f"feedback_why_{index}", "")).strip()
-    with access.doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
+    with access.told(), access.gate().doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
         resources.record_store(Paths.from_env().records).comment(record_id, index, verdict, why)
-        st.session_state.pop(_KEPT, None)
         st.toast(f"Kept with the record: sentence {index + 1} is {verdict}.")
 
 

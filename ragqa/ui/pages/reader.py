@@ -194,7 +194,7 @@ def _bar(index: Index, corpus: str, title: str, document: DocumentView, position
         st.button("‹ Before", key="read_before", disabled=number == 0, on_click=_go, args=(index, document, number - 1))
         st.button("Next ›", key="read_next", disabled=number == last, on_click=_go, args=(index, document, number + 1))
         place = place_words(index.passages[position].place)
-        of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
+        of = f"Part {number + 1:,} of {last + 1:,}" + (f", {plain_markdown(place)}" if place else "")
         st.caption(f"{of} · {quantity(document.stop - document.start, 'passage')}")
         st.html(links_html(corpus, {f"‹ {title}": "read", "Register": "register", "Gaps": "gaps"}), width="content")
         if question := section_question(index.passages[position]):

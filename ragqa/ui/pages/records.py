@@ -91,7 +91,7 @@ def _own(record_id: str, store: RecordStore, title: str) -> None:
 
 def _change(record_id: str, what: str, title: str = "") -> None:
     """Sets the note on a record, deletes it, or restores it."""
-    with access.doing(Act.RECORD, record=record_id, what=what):
+    with access.told(), access.gate().doing(Act.RECORD, record=record_id, what=what):
         store = resources.record_store(Paths.from_env().records)
         if what == "note":
             store.set_note(record_id, str(st.session_state["record_note"]).strip())
@@ -175,5 +175,5 @@ def _share(record_id: str, who: str, shared: bool) -> None:
     who = who or str(st.session_state.get("share_with", "")).strip()[:200]
     who = who if who.startswith(GROUP) else who.casefold()
     if who:
-        with access.doing(Act.SHARE, record=record_id, names=[who], shared=shared):
+        with access.told(), access.gate().doing(Act.SHARE, record=record_id, names=[who], shared=shared):
             resources.record_store(Paths.from_env().records).share(record_id, who, shared=shared)

@@ -87,7 +87,7 @@ def _draw(held: Register, index: Index, corpus: str, file: Path, paths: Paths) -
         since = 0
         if len(versions) > 1:
             numbers = range(len(versions) - 1, 0, -1)
-            said = {n: f"version {n}, {versions[n - 1][:16].replace('T', ' ')}" for n in numbers}
+            said = {n: f"version {n}, {versions[n - 1][:16].replace('T', ' ')} UTC" for n in numbers}
             since = st.selectbox(
                 "Compared with", numbers, format_func=said.__getitem__, key="register_since", width=260
             )

@@ -151,7 +151,7 @@ def _scores(drawn: _Drawn) -> None:
         passages = view.selection.passages if view.selection else ()
         judged = [replace(one, reason=with_names(one.reason, passages)) for one in found.verdicts]
         st.html(sentence_table_html(rows, judged, None if view.scored else view.final_sentences))
-    else:
+    elif found.sentences:
         st.html(notice_html("Every sentence is supported by what it cites.", "good"))
     if view.scored and not view.asked.given:
         draw_note(view.record_id, found)

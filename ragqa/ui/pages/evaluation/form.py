@@ -247,6 +247,7 @@ def keep_upload(option: Option, name: str, content: bytes, paths: Paths) -> Path
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(name).name)[-80:].lstrip(".-") or "questions.json"
     folder = _uploads(paths)
     path = folder / f"{hashlib.sha256(content).hexdigest()[:10]}-{stem}"
+    is_new = not path.exists()  # else another benchmark may have it
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -254,7 +255,8 @@ def keep_upload(option: Option, name: str, content: bytes, paths: Paths) -> Path
         if option.counts:
             option.counts(path)
     except CorpusError as error:
-        path.unlink(missing_ok=True)
+        if is_new:
+            path.unlink(missing_ok=True)
         raise CorpusError(str(error).replace(path.name, stem)) from error
     return path
 

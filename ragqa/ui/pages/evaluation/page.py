@@ -99,7 +99,7 @@ def _choice(runs: EvaluationRuns) -> str:
     current = runs.current
     if current and current.benchmark.name != found:
         view = current.view
-        words = f"{current.benchmark.title} is running: {view.done:,} of {view.total:,} questions."
+        words = f"{current.benchmark.title} is running: {view.done:,} of {quantity(view.total, 'question')}."
         st.html(notice_html(f"{words} One runs at a time."))
     return found
 
@@ -150,13 +150,14 @@ def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: Evalua
     if view.error:
         st.html(notice_html(view.error, "bad" if view.phase != "Interrupted" else "mixed"))
     elif view.stopped:
-        words = f"Stopped after {view.done:,} of {view.total:,} questions." if view.total else "Stopped while loading."
+        of = quantity(view.total, "question")
+        words = f"Stopped after {view.done:,} of {of}." if view.total else "Stopped while loading."
         st.html(notice_html(f"{words} What was done is stored: continue when you like.", "mixed"))
     else:
         restored = f", {view.n_restored:,} of them restored" if view.n_restored else ""
-        st.html(notice_html(f"Done: {view.done:,} questions{restored}.", "good"))
+        st.html(notice_html(f"Done: {quantity(view.done, 'question')}{restored}.", "good"))
     if view.failed:
-        words = f"{view.failed:,} questions got no answer or no score; continue to try them once more."
+        words = f"{quantity(view.failed, 'question')} got no answer or no score; continue to try them once more."
         st.html(notice_html(words, "mixed"))
     busy, start = runs.current is not None, partial(_start, benchmark, view.settings, runs)
     with st.container(horizontal=True):

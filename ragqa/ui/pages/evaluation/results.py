@@ -9,12 +9,14 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from ragqa.english.words import duration_words
+from ragqa.english.words import duration_words, quantity
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.report import Report, Row
 from ragqa.infra.cleaning import cell
+from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
+from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import VERDICT_CLASS, notice_html
 from ragqa.ui.pages.evaluation.render import EVALUATION, hits_html
@@ -31,21 +33,28 @@ ALL, WRONG, RIGHT = "all", "wrong", "right"
 def draw_progress(run: BackgroundRun) -> None:
     """Draws the progress while the run is running; reruns the whole page when it has ended."""
     view = run.view
-    if not view.running:
+    if not view.running or not access.gate().may(Act.EVALUATION):
         st.rerun()
     status, button = st.columns([5, 1], vertical_alignment="center")
     phase = "Stopping after the requests in progress" if run.is_stopping else view.phase
     status.html(notice_html(f"{phase} …"))
-    button.button("Stop", on_click=run.stop, key="evaluate_stop", width="stretch", disabled=run.is_stopping)
+    button.button("Stop", on_click=_stop, args=(run,), key="evaluate_stop", width="stretch", disabled=run.is_stopping)
     if view.total:
         left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
         kept = f", {view.n_restored:,} of them restored" if view.n_restored else ""
-        st.progress(min(1.0, view.done / view.total), text=f"{view.done:,} of {view.total:,} questions{kept}{left}")
+        st.progress(
+            min(1.0, view.done / view.total), text=f"{view.done:,} of {quantity(view.total, 'question')}{kept}{left}"
+        )
     if view.rows:
         st.caption("So far:")
         st.html(EVALUATION.figures(view.report.figures))
         st.caption("The latest questions:")
         st.html(EVALUATION.latest(view.rows[-LATEST:], view.report.columns, run.benchmark))
+
+
+def _stop(run: BackgroundRun) -> None:
+    with access.told(), access.gate().doing(Act.EVALUATION, benchmark=run.benchmark.name, stopped=True):
+        run.stop()
 
 
 def draw_results(run_id: str, benchmark: Benchmark, view: EvaluationView, folder: Path, paths: Paths) -> None:
