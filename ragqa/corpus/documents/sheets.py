@@ -143,7 +143,7 @@ def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
     """Adds blocks of several rows, each under the headings: the first row with more than one cell."""
     heading: list[str] = []
     waiting: list[list[str]] = []
-    first = number = 0
+    first = number = n_rows = 0
     for number, row in enumerate(islice(rows, _MAX_ROWS), start=1):
         if not any(row):
             continue
@@ -156,12 +156,12 @@ def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
         if not heading and len(row) > 1:
             heading = row
             continue
-        first = first or number
+        first, n_rows = first or number, n_rows + 1
         waiting.append(row)
         if len(waiting) == _ROWS_AT_ONCE:
             parsed.add(Block(table_text([heading, *waiting]), "table", place=f"{place}{first}"))
             waiting, first = [], 0
-    if waiting or (heading and not first):
+    if waiting or (heading and not n_rows):
         parsed.add(Block(table_text([heading, *waiting]), "table", place=f"{place}{first or 1}"))
     if number == _MAX_ROWS and next(rows, None) is not None:
         parsed.warnings.append(f"only the first {_MAX_ROWS:,} rows of a sheet are read")

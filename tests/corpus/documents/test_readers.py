@@ -22,7 +22,7 @@ from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_lines import Word, lines_of
 from ragqa.corpus.documents.pdf_tables import whole_tables
-from ragqa.corpus.documents.sheets import parse_xlsx
+from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
 from ragqa.corpus.documents.worker import read_document
 from tests.support.document_files import write_pdf
@@ -403,3 +403,13 @@ def test_a_number_further_out_begins_a_paragraph_though_the_one_before_has_no_fu
 def test_long_names_of_files_are_short_in_a_summary():
     assert len(_short(f"{'harbour-' * 20}.html")) == 41
     assert _short("lamps.html") == "lamps.html"
+
+
+def test_a_table_of_twenty_rows_is_one_block_and_its_head_alone_is_none(tmp_path):
+    rows = "".join(f"Isle {n},{n}\n" for n in range(20))
+    (tmp_path / "a.csv").write_text(f"Island,Fee\n{rows}")
+    [block] = parse_csv(tmp_path / "a.csv").blocks
+    assert block.text.startswith("Island | Fee\nIsle 0 | 0\n")
+    assert block.text.endswith("\nIsle 19 | 19")
+    (tmp_path / "a.csv").write_text("Island,Fee\n")
+    assert [one.text for one in parse_csv(tmp_path / "a.csv").blocks] == ["Island | Fee"]
