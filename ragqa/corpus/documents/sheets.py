@@ -106,7 +106,7 @@ def parse_csv(path: Path) -> Parsed:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
     except csv.Error:
         dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
-    rows = csv.reader(io.StringIO(text, newline=""), dialect)
+    rows = csv.reader(io.StringIO(text, newline=""), dialect, doublequote=True)  # the first lines may have no quotes
     try:
         _add_table(parsed, ([clean_line(cell) for cell in row[:MAX_COLUMNS]] for row in rows), "row=")
     except csv.Error as error:

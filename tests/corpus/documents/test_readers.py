@@ -413,3 +413,10 @@ def test_a_table_of_twenty_rows_is_one_block_and_its_head_alone_is_none(tmp_path
     assert block.text.endswith("\nIsle 19 | 19")
     (tmp_path / "a.csv").write_text("Island,Fee\n")
     assert [one.text for one in parse_csv(tmp_path / "a.csv").blocks] == ["Island | Fee"]
+
+
+def test_a_quote_far_down_in_a_table_does_not_cut_its_cell(tmp_path):
+    rows = "".join(f'R-{n},"Keep lamps, oil and bells ready",Ann\n' for n in range(1000))
+    (tmp_path / "a.csv").write_text(f'Id,Rule,Owner\n{rows}R-1000,"Say ""no"", then leave",Bob\n')
+    last = parse_csv(tmp_path / "a.csv").blocks[-1].text.split("\n")[-1]
+    assert last == 'R-1000 | Say "no", then leave | Bob'
