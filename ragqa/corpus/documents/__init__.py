@@ -134,7 +134,7 @@ class DocumentStream:
         except UnreadableError as error:
             self.messages.append(f"{name}: {error}")
             return ()
-        wanted = sorted(member for member in found if kind_of(member) in self.kinds and not _is_clutter(member))
+        wanted = sorted(member for member in {*found} if kind_of(member) in self.kinds and not _is_clutter(member))
         if not wanted:
             self.messages.append(f"{name}: expected documents in the archive, found none; take it out")
         return tuple(wanted)
