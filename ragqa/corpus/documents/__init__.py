@@ -99,6 +99,7 @@ class DocumentStream:
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
         names = [self._named(path) for path in self.paths]
         bare = Counter(name.rpartition(".")[0] for name in names)
+        bare.update(name for name in names if bare[name.rpartition(".")[0]] > 1)  # such a name is an id, too
         number = 0
         if not start:
             self.messages.extend(_left_out(self.source))

@@ -265,3 +265,10 @@ def test_a_file_that_an_archive_holds_twice_is_read_once(tmp_path):
     (tmp_path / "a.html").unlink()
     [(_, passages)] = open_stream(tmp_path).articles()
     assert [passage.number for passage in passages] == NUMBERS
+
+
+def test_a_file_named_after_another_with_its_suffix_has_an_id_of_its_own(tmp_path):
+    for name in ("a.html", "a.docx", "a.docx.html"):
+        (write_docx if name.endswith(".docx") else write_html)(tmp_path / name)
+    ids = [passages[0].document_id for _, passages in open_stream(tmp_path).articles()]
+    assert ids == ["a.docx", "a.docx.html", "a.html"]
