@@ -33,6 +33,7 @@ _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
 )
+_CHARSET: Final = re.compile(rb"<meta\b[^>]{0,500}charset", re.IGNORECASE)  # not that of a script
 LONGEST_NAME: Final = 80
 _MOST_PIECES: Final = 8  # of a number at the beginning of a paragraph, so that long ones take no time
 LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
@@ -43,7 +44,7 @@ def read_page(path: Path) -> HtmlElement:
     from lxml import etree, html
 
     data = path.read_bytes()
-    encoding = None if re.search(rb"charset", data[:4096], re.IGNORECASE) else _encoding(data)
+    encoding = None if _CHARSET.search(data[:4096]) else _encoding(data)
     parser = html.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
     try:
         return html.document_fromstring(data, parser=parser)

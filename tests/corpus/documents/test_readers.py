@@ -420,3 +420,11 @@ def test_a_quote_far_down_in_a_table_does_not_cut_its_cell(tmp_path):
     (tmp_path / "a.csv").write_text(f'Id,Rule,Owner\n{rows}R-1000,"Say ""no"", then leave",Bob\n')
     last = parse_csv(tmp_path / "a.csv").blocks[-1].text.split("\n")[-1]
     assert last == 'R-1000 | Say "no", then leave | Bob'
+
+
+def test_the_encoding_of_a_script_is_not_that_of_the_page(tmp_path):
+    page = (
+        "<html><head><script charset='utf-8' src='a.js'></script></head><body><p>A “café” costs 5 €.</p></body></html>"
+    )
+    (path := tmp_path / "a.html").write_text(page, encoding="utf-8")
+    assert [block.text for block in parse_html(path).blocks] == ["A “café” costs 5 €."]
