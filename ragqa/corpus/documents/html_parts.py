@@ -241,14 +241,20 @@ def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]
     """The items of a list with the numbers that a browser shows; other children have no number."""
     styled = _STYLED.search(element.get("style") or "")
     style = element.get("type") or (styled[1] if styled else "1")
-    number = _whole(element.get("start")) or 1
+    step = 1 if element.get("reversed") is None else -1
+    number = _first(element.get("start"), 1 if step > 0 else sum(child.tag == "li" for child in element))
     for child in element:
         if child.tag == "li":
-            number = _whole(child.get("value")) or number
+            number = _first(child.get("value"), number)
             yield f"{in_style(number, child.get('type') or style)}." if tag == "ol" else "", child
-            number += 1
+            number += step
         elif isinstance(child.tag, str):
             yield "", child
+
+
+def _first(value: str | None, otherwise: int) -> int:
+    """The number of a list or item as its attribute states it, which may be 0."""
+    return int(value) if value and re.fullmatch(r"-?\d{1,6}", value.strip()) else otherwise
 
 
 def _whole(value: str | None) -> int:

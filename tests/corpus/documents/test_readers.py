@@ -428,3 +428,10 @@ def test_the_encoding_of_a_script_is_not_that_of_the_page(tmp_path):
     )
     (path := tmp_path / "a.html").write_text(page, encoding="utf-8")
     assert [block.text for block in parse_html(path).blocks] == ["A “café” costs 5 €."]
+
+
+def test_a_list_may_count_from_nought_or_down(tmp_path):
+    oil, bells = "<li>Oil is kept.</li><li>Lamps burn.</li>", "<li>Bells ring.</li><li value=0>Horns sound.</li>"
+    (path := tmp_path / "a.html").write_text(f"<ol start='0'>{oil}</ol><ol reversed>{bells}</ol>")
+    numbers = [(block.label, block.text) for block in parse_html(path).blocks]
+    assert numbers == [("0.", "Oil is kept."), ("1.", "Lamps burn."), ("2.", "Bells ring."), ("0.", "Horns sound.")]
