@@ -246,7 +246,7 @@ def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]
     for child in element:
         if child.tag == "li":
             number = _first(child.get("value"), number)
-            yield f"{in_style(number, child.get('type') or style)}." if tag == "ol" else "", child
+            yield f"{in_style(number, child.get('type') or style) or number}." if tag == "ol" else "", child
             number += step
         elif isinstance(child.tag, str):
             yield "", child

@@ -435,3 +435,5 @@ def test_a_list_may_count_from_nought_or_down(tmp_path):
     (path := tmp_path / "a.html").write_text(f"<ol start='0'>{oil}</ol><ol reversed>{bells}</ol>")
     numbers = [(block.label, block.text) for block in parse_html(path).blocks]
     assert numbers == [("0.", "Oil is kept."), ("1.", "Lamps burn."), ("2.", "Bells ring."), ("0.", "Horns sound.")]
+    path.write_text(f"<ol start='0' type='a'>{oil}</ol>")  # a browser shows a number that has no letter as it is
+    assert [block.label for block in parse_html(path).blocks] == ["0.", "a."]
