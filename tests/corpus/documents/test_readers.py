@@ -437,3 +437,15 @@ def test_a_list_may_count_from_nought_or_down(tmp_path):
     assert numbers == [("0.", "Oil is kept."), ("1.", "Lamps burn."), ("2.", "Bells ring."), ("0.", "Horns sound.")]
     path.write_text(f"<ol start='0' type='a'>{oil}</ol>")  # a browser shows a number that has no letter as it is
     assert [block.label for block in parse_html(path).blocks] == ["0.", "a."]
+
+
+def test_a_page_that_lies_on_its_side_is_read_as_it_is_shown(tmp_path):
+    rows = [(60, 120 + 30 * n, 11, f"{n}.1 A keeper must keep {n} litres of oil.") for n in range(1, 4)]
+    read = []
+    for turned in (False, True):
+        write_pdf(tmp_path / "a.pdf", [rows], turned=turned)
+        parsed = parse_pdf(tmp_path / "a.pdf")
+        assert not parsed.left_out
+        read.append([(block.text, block.place) for block in parsed.blocks])
+    assert read[0] == read[1]
+    assert [text for text, _ in read[0]] == [text for *_, text in rows]
