@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.docx_formulas import FORMULAS, formula
 from ragqa.corpus.documents.docx_numbering import BULLETS, Numbering, W, indent_of
 from ragqa.corpus.documents.kinds import members
 from ragqa.corpus.documents.labels import NAMED_BOX, is_label
@@ -305,6 +306,8 @@ def _text(element: Any) -> str:  # noqa: ANN401
             pieces.append("\t")
         elif child.tag == f"{W}noBreakHyphen":
             pieces.append("-")
+        elif child.tag in FORMULAS:
+            pieces.append(formula(child))
         elif child.tag in {f"{W}hyperlink", f"{W}fldSimple", f"{W}dir", f"{W}bdo"}:
             pieces.append(_text(child))
     return "".join(pieces)

@@ -8,7 +8,7 @@ from docx.enum.style import WD_STYLE_TYPE
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.packuri import PackURI
 from docx.opc.part import Part
-from docx.oxml import OxmlElement
+from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import qn
 from openpyxl import Workbook
 
@@ -449,3 +449,24 @@ def test_a_page_that_lies_on_its_side_is_read_as_it_is_shown(tmp_path):
         read.append([(block.text, block.place) for block in parsed.blocks])
     assert read[0] == read[1]
     assert [text for text, _ in read[0]] == [text for *_, text in rows]
+
+
+def test_a_formula_in_word_is_read_in_one_line(tmp_path):
+    space = "xmlns:m='http://schemas.openxmlformats.org/officeDocument/2006/math'"
+
+    def said(text):
+        return f"<m:r><m:t>{text}</m:t></m:r>"
+
+    square = f"<m:sSup><m:e>{said('r')}</m:e><m:sup>{said('2')}</m:sup></m:sSup>"
+    above, below = f"<m:num>{said('loan + fee')}</m:num>", f"<m:den>{square}</m:den>"
+    root = f"<m:rad><m:radPr><m:degHide m:val='1'/></m:radPr><m:deg/><m:e>{said('12')}</m:e></m:rad>"
+    bracket = f"<m:d><m:e>{said('1 − d')}</m:e></m:d>"
+    document = Document()
+    paragraph = document.add_paragraph("The share is ")
+    paragraph._p.append(parse_xml(f"<m:oMath {space}><m:f>{above}{below}</m:f>{said(' ≤ 80%')}</m:oMath>"))
+    paragraph.add_run(" of the house.")
+    alone = f"<m:oMathPara {space}><m:oMath>{root}{bracket}</m:oMath></m:oMathPara>"
+    document.add_paragraph()._p.append(parse_xml(alone))
+    document.save(tmp_path / "a.docx")
+    assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == [
+        "The share is (loan + fee)/(r^2) ≤ 80% of the house.", "√12(1 − d)"]  # fmt: skip
