@@ -470,3 +470,15 @@ def test_a_formula_in_word_is_read_in_one_line(tmp_path):
     document.save(tmp_path / "a.docx")
     assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == [
         "The share is (loan + fee)/(r^2) ≤ 80% of the house.", "√12(1 − d)"]  # fmt: skip
+
+
+def test_signs_that_word_takes_from_a_font_are_read(tmp_path):
+    document = Document()
+    run = document.add_paragraph().add_run("A store of ")._r
+    for font, code in (("Symbol", "F0B3"), ("Symbol", "F0B7"), ("Wingdings", "F0FC")):
+        symbol = OxmlElement("w:sym")
+        symbol.set(qn("w:font"), font)
+        symbol.set(qn("w:char"), code)
+        run.append(symbol)
+    document.save(tmp_path / "a.docx")
+    assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == ["A store of ≥✓"]
