@@ -234,7 +234,8 @@ class _Reading:
         for row in rows:
             column, texts = 0, [*texts, []]
             for cell in row:
-                text = clean_line(" ".join(map(self._printed, cell.iter(f"{W}p"))))
+                paragraphs = (one for one in cell.iter(f"{W}p") if next(one.iterancestors(_FALLBACK), None) is None)
+                text = clean_line(" ".join(map(self._printed, paragraphs)))
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
                 if merged is not None and merged.get(f"{W}val") != "restart" and not text:
                     text = above.get(column, "")

@@ -15,6 +15,7 @@ from openpyxl import Workbook
 from ragqa.corpus.documents import _short
 from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.docx_numbering import W
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Parsed, UnreadableError
@@ -482,3 +483,17 @@ def test_signs_that_word_takes_from_a_font_are_read(tmp_path):
         run.append(symbol)
     document.save(tmp_path / "a.docx")
     assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == ["A store of ≥✓"]
+
+
+def test_a_text_box_in_a_cell_is_read_once(tmp_path):
+    document = Document()
+    table = document.add_table(2, 2)
+    for cell, text in zip((*table.rows[0].cells, *table.rows[1].cells), "Isle Fee Vis 7".split(), strict=True):
+        cell.text = text
+    w, mc = W.strip("{}"), "http://schemas.openxmlformats.org/markup-compatibility/2006"
+    box = "<w:txbxContent><w:p><w:r><w:t>euros</w:t></w:r></w:p></w:txbxContent>"
+    twice = f"<mc:Choice Requires='wps'>{box}</mc:Choice><mc:Fallback><w:pict>{box}</w:pict></mc:Fallback>"
+    run = table.rows[1].cells[1].paragraphs[0].add_run()._r
+    run.append(parse_xml(f"<mc:AlternateContent xmlns:w='{w}' xmlns:mc='{mc}'>{twice}</mc:AlternateContent>"))
+    document.save(tmp_path / "a.docx")
+    assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == ["Isle | Fee\nVis | 7 euros"]
