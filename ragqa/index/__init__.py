@@ -58,6 +58,8 @@ __all__ = [
 ]
 
 _BUILDING: Final = {"BuildProgress": "journal", "build_events": "build", "build_index": "build"}
+# Formats whose passages have no printed numbers, but are counted in each document.
+_COUNTED: Final = frozenset(("text", "jsonl", "dump", "zim", "mediawiki", "kiwix"))
 HASHED_AT_OPEN: Final = 64 * 2**20  # bytes: 0.04 s with SHA instructions, 0.2 s without; `verify_index` hashes all
 
 
@@ -115,9 +117,12 @@ class Index:
 
     def asked_by_number(self, question: str, ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
         """The passages that the question names by number; see `ragqa.corpus.numbered.asked_by_number`."""
-        from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
+        from ragqa.corpus import numbered  # three modules that few questions need
 
-        return asked_by_number(question, self.passages, ranked) if names_a_rule(question) else ()
+        of_rules = any(one.kind for one in numbered.asked_mentions(question))  # "Article 5" is not the fifth passage
+        if (of_rules and self.manifest.format in _COUNTED) or not numbered.names_a_rule(question):
+            return ()
+        return numbered.asked_by_number(question, self.passages, ranked)
 
     def documents_named(self, question: str) -> Mapping[str, frozenset[str]]:
         """The names of documents in the question, and the ids of each; see `ragqa.corpus.numbered.documents_named`."""
