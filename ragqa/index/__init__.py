@@ -117,12 +117,11 @@ class Index:
 
     def asked_by_number(self, question: str, ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
         """The passages that the question names by number; see `ragqa.corpus.numbered.asked_by_number`."""
-        from ragqa.corpus import numbered  # three modules that few questions need
+        from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
 
-        of_rules = any(one.kind for one in numbered.asked_mentions(question))  # "Article 5" is not the fifth passage
-        if (of_rules and self.manifest.format in _COUNTED) or not numbered.names_a_rule(question):
+        if self.manifest.format in _COUNTED or not names_a_rule(question):  # "Article 5" is not the fifth passage
             return ()
-        return numbered.asked_by_number(question, self.passages, ranked)
+        return asked_by_number(question, self.passages, ranked)
 
     def documents_named(self, question: str) -> Mapping[str, frozenset[str]]:
         """The names of documents in the question, and the ids of each; see `ragqa.corpus.numbered.documents_named`."""
