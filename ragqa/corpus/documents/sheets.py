@@ -19,6 +19,7 @@ from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, count_w
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
 MAX_COLUMNS: Final = 256
+_PER_CENT: Final = re.compile(r"[#,0]*(?:\.[0#?]*)?%(?:$|;)")  # the number format of a share
 _LONG: Final = 12  # most words of a heading cell
 _ROWS_AT_ONCE: Final = 20  # rows of a table in one block, under its headings
 
@@ -79,10 +80,7 @@ def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl h
             shown = " ".join(_shown(value) for row in sheet.iter_rows(values_only=True) for value in row)
             parsed.leave_out("hidden sheet", clean_line(f"{sheet.title} {shown}"))
             continue
-        rows = [
-            [_shown(value) for value in row[:MAX_COLUMNS]]
-            for row in islice(sheet.iter_rows(values_only=True), _MAX_ROWS + 1)
-        ]
+        rows = [[_printed(cell) for cell in row[:MAX_COLUMNS]] for row in islice(sheet.iter_rows(), _MAX_ROWS + 1)]
         if not re.fullmatch(r"Sheet ?\d*", sheet.title):
             parsed.add(Block(clean_line(sheet.title), "heading", level=1, place=f"sheet={sheet.title}"))
         place = f"sheet={sheet.title}&row="
@@ -129,6 +127,14 @@ def decoded(data: bytes) -> str:
 def table_text(rows: Iterable[Sequence[str]]) -> str:
     """The text of a table: one line for each row that is not empty."""
     return "\n".join(CELLS.join(row).strip() for row in rows if any(row))
+
+
+def _printed(cell: Any) -> str:  # noqa: ANN401 - openpyxl has no types
+    """The value of a cell; a share that the sheet shows in per cent has all its digits."""
+    value = cell.value
+    if isinstance(value, int | float) and not isinstance(value, bool) and _PER_CENT.match(cell.number_format or ""):
+        return f"{_shown(round(100.0 * value, 10))}%"
+    return _shown(value)
 
 
 def _shown(value: object) -> str:

@@ -497,3 +497,14 @@ def test_a_text_box_in_a_cell_is_read_once(tmp_path):
     run.append(parse_xml(f"<mc:AlternateContent xmlns:w='{w}' xmlns:mc='{mc}'>{twice}</mc:AlternateContent>"))
     document.save(tmp_path / "a.docx")
     assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == ["Isle | Fee\nVis | 7 euros"]
+
+
+def test_shares_of_a_sheet_are_in_per_cent_as_it_shows_them(tmp_path):
+    book = Workbook()
+    for row in (("Loan", "Most"), ("House", 0.8), ("Boat", 0.0725), ("Lamp", 2), ("Oil", True), ("Bell", None)):
+        book.active.append(row)
+    for n, shown in enumerate(("0%", "0.00%", "0%;[Red]-0%", "0%", "0%"), start=2):
+        book.active[f"B{n}"].number_format = shown
+    book.save(tmp_path / "a.xlsx")
+    [table] = parse_xlsx(tmp_path / "a.xlsx").blocks
+    assert table.text == "Loan | Most\nHouse | 80%\nBoat | 7.25%\nLamp | 200%\nOil | True\nBell"
