@@ -58,6 +58,8 @@ __all__ = [
 ]
 
 _BUILDING: Final = {"BuildProgress": "journal", "build_events": "build", "build_index": "build"}
+# Formats whose passages have no printed numbers, but are counted in each document.
+_COUNTED: Final = frozenset(("text", "jsonl", "dump", "zim", "mediawiki", "kiwix"))
 HASHED_AT_OPEN: Final = 64 * 2**20  # bytes: 0.04 s with SHA instructions, 0.2 s without; `verify_index` hashes all
 
 
@@ -117,7 +119,9 @@ class Index:
         """The passages that the question names by number; see `ragqa.corpus.numbered.asked_by_number`."""
         from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
 
-        return asked_by_number(question, self.passages, ranked) if names_a_rule(question) else ()
+        if self.manifest.format in _COUNTED or not names_a_rule(question):  # "Article 5" is not the fifth passage
+            return ()
+        return asked_by_number(question, self.passages, ranked)
 
     def documents_named(self, question: str) -> Mapping[str, frozenset[str]]:
         """The names of documents in the question, and the ids of each; see `ragqa.corpus.numbered.documents_named`."""

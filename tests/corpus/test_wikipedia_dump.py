@@ -486,3 +486,19 @@ def test_without_the_library_it_says_what_to_install(zim_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "libzim.reader", None)
     with pytest.raises(ConfigError, match=r"pip install 'ragqa\[zim\]'"):
         list(open_stream(zim_file).articles())
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "shown"),
+    [
+        ("{{convert|5|ft|11|in|m}}", "5 ft 11 in"),
+        ("{{convert|5|to|11|km|mi}}", "5 to 11 km"),
+        ("{{convert|5|km|1|abbr=on}}", "5 km"),
+        ("{{frac|3|1|2}} miles", "3 1/2 miles"),
+        ("{{frac|3|4}}", "3/4"),
+        ("{{frac|2}}", "1/2"),
+        ("{{formatnum: 12345 }} people", "12345 people"),
+    ],
+)
+def test_numbers_in_templates_are_whole(wikitext, shown):
+    assert wikitext_markdown(wikitext) == shown

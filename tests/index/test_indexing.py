@@ -920,3 +920,17 @@ def test_extreme_numbers_in_a_manifest_with_a_digest_that_fits_have_their_senten
     (entry,) = list_indexes(tmp_path)
     assert entry.manifest is None
     assert entry.problem
+
+
+def test_a_passage_that_is_only_counted_is_no_article(tmp_path):
+    (source := tmp_path / "in").mkdir()
+    (source / "Constitution.txt").write_text(
+        "\n\n".join(
+            f"{one} are kept in the store of the tower, as many as the keeper needs." for one in ("Oils", "Lamps")
+        )
+    )
+    config = IndexingConfig(encoder="none", chunk_max_tokens=16)
+    build_index("counted", source, indexes=tmp_path / "indexes", config=config, encoder=None)
+    index = open_index("counted", tmp_path / "indexes")
+    assert index.asked_by_number("What does Article 2 of the Constitution say?") == ()
+    assert [one.number for one in index.passages] == ["1", "2"]

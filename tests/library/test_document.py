@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.model import Block, places_of
 from ragqa.corpus.documents.places import pages_of, place_words
 from ragqa.library.changes import stale, stale_words
 from ragqa.library.document import document_at, documents_of, marks_of, search, search_corpus, section_question
@@ -163,3 +164,9 @@ def test_a_record_that_cites_what_has_changed_or_gone_is_told_of():
     assert stale_words(found).startswith("The source has changed since: d:1 (changed), d:4 (gone).")
     assert stale(record, held(list(kept))) == ()
     assert stale_words(()) == ""
+
+
+def test_the_place_in_a_sheet_has_its_whole_name():
+    place = places_of([Block("Fee | 5", "table", place="sheet=P&L; rows = 2&row=12")])
+    assert place_words(place) == "sheet P&L; rows = 2, row 12"
+    assert place_words("sheet=P&L") == "sheet P&L, row ?"

@@ -71,14 +71,18 @@ def write_docx(path, rows=RULES):
     document.save(path)
 
 
-def write_pdf(path, pages, *, picture=False):
-    """``pages``: of each the texts to draw, (x, y from the top, size, text); 600 by 800 points."""
+def write_pdf(path, pages, *, picture=False, turned=False):
+    """``pages``: of each the texts to draw, (x, y from the top, size, text); 600 by 800 points.
+
+    If ``turned``, the pages lie on their side, 800 by 600 points, and are shown turned to the right.
+    """
+    turn = "/Rotate 90 " if turned else ""
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
     font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     kids = []
     for texts in pages:
         lines = [
-            f"BT /F1 {size} Tf 1 0 0 1 {x} {800 - y} Tm ({escaped}) Tj ET"
+            f"BT /F1 {size} Tf {f'0 1 -1 0 {y} {x}' if turned else f'1 0 0 1 {x} {800 - y}'} Tm ({escaped}) Tj ET"
             for x, y, size, text in texts
             for escaped in [text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")]
         ]
@@ -87,7 +91,7 @@ def write_pdf(path, pages, *, picture=False):
         stream = "\n".join(lines)
         kids.append(len(objects) + 1)
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 {font} >> >> "
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] {turn}/Resources << /Font << /F1 {font} >> >> "
             f"/Contents {len(objects) + 2} 0 R >>"
         )
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")

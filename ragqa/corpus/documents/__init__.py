@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _LONGEST_NAME: Final = 40  # characters of a file's name in a summary
-VERSION: Final = 21  # raise it when parsers or passages change: a build with another version starts over
+VERSION: Final = 22  # raise it when parsers or passages change: a build with another version starts over
 
 SHOWN: Final = 5  # documents named in one line
 
@@ -99,6 +99,7 @@ class DocumentStream:
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
         names = [self._named(path) for path in self.paths]
         bare = Counter(name.rpartition(".")[0] for name in names)
+        bare.update(name for name in names if bare[name.rpartition(".")[0]] > 1)  # such a name is an id, too
         number = 0
         if not start:
             self.messages.extend(_left_out(self.source))
@@ -134,7 +135,7 @@ class DocumentStream:
         except UnreadableError as error:
             self.messages.append(f"{name}: {error}")
             return ()
-        wanted = sorted(member for member in found if kind_of(member) in self.kinds and not _is_clutter(member))
+        wanted = sorted(member for member in {*found} if kind_of(member) in self.kinds and not _is_clutter(member))
         if not wanted:
             self.messages.append(f"{name}: expected documents in the archive, found none; take it out")
         return tuple(wanted)

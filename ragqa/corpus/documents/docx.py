@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.docx_formulas import FORMULAS, formula
 from ragqa.corpus.documents.docx_numbering import BULLETS, Numbering, W, indent_of
 from ragqa.corpus.documents.kinds import members
 from ragqa.corpus.documents.labels import NAMED_BOX, is_label
@@ -33,6 +34,11 @@ _SKIPPED: Final = frozenset(
 _WRAPPERS: Final = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote"}
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+# Signs that Word stores as places in a font: those of measures and formulas, and ticks and crosses.
+_SIGNS: Final = {
+    "symbol": dict(zip(b"\xa3\xb3\xb9\xbb\xb1\xb4\xd7\xb0\xa5\xaeDSabdeglmprs", "≤≥≠≈±×⋅°∞→ΔΣαβδεγλμπρσ", strict=True)),
+    "wingdings": dict(zip(b"\xfc\xfe\xfb\xfd\xa8o", "✓☑✗☒☐☐", strict=True)),
+}
 _MAX_STYLES: Final = 20  # in a chain of styles that are based on each other
 
 
@@ -228,7 +234,8 @@ class _Reading:
         for row in rows:
             column, texts = 0, [*texts, []]
             for cell in row:
-                text = clean_line(" ".join(map(self._printed, cell.iter(f"{W}p"))))
+                paragraphs = (one for one in cell.iter(f"{W}p") if next(one.iterancestors(_FALLBACK), None) is None)
+                text = clean_line(" ".join(map(self._printed, paragraphs)))
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
                 if merged is not None and merged.get(f"{W}val") != "restart" and not text:
                     text = above.get(column, "")
@@ -305,9 +312,19 @@ def _text(element: Any) -> str:  # noqa: ANN401
             pieces.append("\t")
         elif child.tag == f"{W}noBreakHyphen":
             pieces.append("-")
+        elif child.tag == f"{W}sym":
+            pieces.append(_sign(child))
+        elif child.tag in FORMULAS:
+            pieces.append(formula(child))
         elif child.tag in {f"{W}hyperlink", f"{W}fldSimple", f"{W}dir", f"{W}bdo"}:
             pieces.append(_text(child))
     return "".join(pieces)
+
+
+def _sign(symbol: Any) -> str:  # noqa: ANN401
+    """The sign at this place in a font; "" for a bullet or an ornament."""
+    code = re.fullmatch(r"(?:[Ff]0)?0{0,2}([0-9A-Fa-f]{2})", symbol.get(f"{W}char") or "")
+    return _SIGNS.get((symbol.get(f"{W}font") or "").lower(), {}).get(int(code[1], 16), "") if code else ""
 
 
 def _is_hidden(run: Any) -> bool:  # noqa: ANN401

@@ -33,6 +33,7 @@ _SHIFTED: Final = frozenset(("sub", "sup"))  # part of the word before them
 _STYLED: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]{0,80}?((?:lower|upper)-(?:alpha|latin|roman))", re.IGNORECASE
 )
+_CHARSET: Final = re.compile(rb"<meta\b[^>]{0,500}charset", re.IGNORECASE)  # not that of a script
 LONGEST_NAME: Final = 80
 _MOST_PIECES: Final = 8  # of a number at the beginning of a paragraph, so that long ones take no time
 LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
@@ -43,7 +44,7 @@ def read_page(path: Path) -> HtmlElement:
     from lxml import etree, html
 
     data = path.read_bytes()
-    encoding = None if re.search(rb"charset", data[:4096], re.IGNORECASE) else _encoding(data)
+    encoding = None if _CHARSET.search(data[:4096]) else _encoding(data)
     parser = html.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
     try:
         return html.document_fromstring(data, parser=parser)
@@ -240,14 +241,20 @@ def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]
     """The items of a list with the numbers that a browser shows; other children have no number."""
     styled = _STYLED.search(element.get("style") or "")
     style = element.get("type") or (styled[1] if styled else "1")
-    number = _whole(element.get("start")) or 1
+    step = 1 if element.get("reversed") is None else -1
+    number = _first(element.get("start"), 1 if step > 0 else sum(child.tag == "li" for child in element))
     for child in element:
         if child.tag == "li":
-            number = _whole(child.get("value")) or number
-            yield f"{in_style(number, child.get('type') or style)}." if tag == "ol" else "", child
-            number += 1
+            number = _first(child.get("value"), number)
+            yield f"{in_style(number, child.get('type') or style) or number}." if tag == "ol" else "", child
+            number += step
         elif isinstance(child.tag, str):
             yield "", child
+
+
+def _first(value: str | None, otherwise: int) -> int:
+    """The number of a list or item as its attribute states it, which may be 0."""
+    return int(value) if value and re.fullmatch(r"-?\d{1,6}", value.strip()) else otherwise
 
 
 def _whole(value: str | None) -> int:

@@ -194,9 +194,10 @@ def count_words(text: str) -> Counter[str]:
 
 def places_of(blocks: list[Block]) -> str:
     """The place of these blocks: the first one or, in a PDF, one box for each page."""
+    first = next((block.place for block in blocks if block.place), "")
+    if not first.startswith("page="):
+        return first
     places = [piece for block in blocks for piece in block.place.split(";") if piece]
-    if not places or not places[0].startswith("page="):
-        return places[0] if places else ""
     boxes: dict[str, list[list[float]]] = {}
     for piece in places:
         page, _, box = piece.partition("&box=")

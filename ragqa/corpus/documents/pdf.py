@@ -18,7 +18,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import RUN_IN, Step, follows, read_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_PAGES, Block, Parsed, UnreadableError, count_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
-from ragqa.corpus.documents.pdf_lines import RAISED, Line, line_numbers, lines_of, words_of
+from ragqa.corpus.documents.pdf_lines import RAISED, Line, line_numbers, lines_of, opened
 from ragqa.corpus.documents.pdf_tables import find_open_tables, find_tables, place_of, whole_tables
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list
 
     pages, scanned, ruled = [], [], []
     for index in range(len(document)):
-        page = document[index]
-        textpage = page.get_textpage()
-        words, unseen = words_of(page, textpage)
+        page, textpage, words, unseen = opened(document, index)
         if unseen:
             parsed.leave_out("text that stands askew or off the page", unseen)
         if counted := {id(word): word.text for word in line_numbers(words)}:

@@ -157,6 +157,38 @@ def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN40
     return shown, " ".join(("".join(askew).strip(), *(word.text for word in words if id(word) in unseen))).strip()
 
 
+def opened(document: Any, index: int) -> tuple[Any, Any, list[Word], str]:  # noqa: ANN401 - pypdfium2's PdfDocument
+    """A page of this document, its text page, and its words and unseen letters as in `words_of`."""
+    page = document[index]
+    textpage = page.get_textpage()
+    words, unseen = words_of(page, textpage)
+    if page.get_rotation() and len(unseen) > sum(len(word.text) for word in words):
+        textpage.close()
+        page = _turned(document, page, index)
+        textpage = page.get_textpage()
+        words, unseen = words_of(page, textpage)
+    return page, textpage, words, unseen
+
+
+def _turned(document: Any, page: Any, index: int) -> Any:  # noqa: ANN401 - pypdfium2's PdfDocument and PdfPage
+    """The page with its content as readers see it: a page lying on its side is stored upright, with a turn to show."""
+    import pypdfium2.raw as raw
+
+    left, bottom, right, top = page.get_bbox()
+    moves = {  # where a point x, y gets: x' = a x + c y + e, y' = b x + d y + f
+        90: (0, -1, 1, 0, -bottom, right),
+        180: (-1, 0, 0, -1, right, top),
+        270: (0, 1, -1, 0, top, -left),
+    }
+    width, height = page.get_size()
+    raw.FPDFPage_TransFormWithClip(page, raw.FS_MATRIX(*moves[page.get_rotation()]), None)
+    page.set_rotation(0)
+    page.set_mediabox(0, 0, width, height)
+    page.set_cropbox(0, 0, width, height)
+    page.close()
+    return document[index]  # the content is read anew
+
+
 def _is_bold(raw: Any, text: Any, place: int) -> bool:  # noqa: ANN401
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     raw.FPDFText_GetFontInfo(text, place, name, 128, flags)

@@ -31,7 +31,8 @@ def place_words(place: str) -> str:
     pages = pages_of(place)
     if pages:
         return f"page {pages[0].page}" if len(pages) == 1 else f"pages {pages[0].page}–{pages[-1].page}"
+    if place.startswith("sheet="):  # its name may have "&" and "="
+        sheet, _, row = place.removeprefix("sheet=").rpartition("&row=")
+        return f"sheet {sheet}, row {row}" if sheet else f"sheet {row}, row ?"
     found = dict(piece.partition("=")[::2] for piece in place.split("&"))
-    if "sheet" in found:
-        return f"sheet {found['sheet']}, row {found.get('row', '?')}"
     return next((f"{name} {found[name]}" for name in ("paragraph", "line") if name in found), "")

@@ -19,6 +19,7 @@ from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, count_w
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
 MAX_COLUMNS: Final = 256
+_PER_CENT: Final = re.compile(r"[#,0]*(?:\.[0#?]*)?%(?:$|;)")  # the number format of a share
 _LONG: Final = 12  # most words of a heading cell
 _ROWS_AT_ONCE: Final = 20  # rows of a table in one block, under its headings
 
@@ -79,10 +80,7 @@ def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl h
             shown = " ".join(_shown(value) for row in sheet.iter_rows(values_only=True) for value in row)
             parsed.leave_out("hidden sheet", clean_line(f"{sheet.title} {shown}"))
             continue
-        rows = [
-            [_shown(value) for value in row[:MAX_COLUMNS]]
-            for row in islice(sheet.iter_rows(values_only=True), _MAX_ROWS + 1)
-        ]
+        rows = [[_printed(cell) for cell in row[:MAX_COLUMNS]] for row in islice(sheet.iter_rows(), _MAX_ROWS + 1)]
         if not re.fullmatch(r"Sheet ?\d*", sheet.title):
             parsed.add(Block(clean_line(sheet.title), "heading", level=1, place=f"sheet={sheet.title}"))
         place = f"sheet={sheet.title}&row="
@@ -106,7 +104,7 @@ def parse_csv(path: Path) -> Parsed:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
     except csv.Error:
         dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
-    rows = csv.reader(io.StringIO(text, newline=""), dialect)
+    rows = csv.reader(io.StringIO(text, newline=""), dialect, doublequote=True)  # the first lines may have no quotes
     try:
         _add_table(parsed, ([clean_line(cell) for cell in row[:MAX_COLUMNS]] for row in rows), "row=")
     except csv.Error as error:
@@ -131,6 +129,14 @@ def table_text(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(CELLS.join(row).strip() for row in rows if any(row))
 
 
+def _printed(cell: Any) -> str:  # noqa: ANN401 - openpyxl has no types
+    """The value of a cell; a share that the sheet shows in per cent has all its digits."""
+    value = cell.value
+    if isinstance(value, int | float) and not isinstance(value, bool) and _PER_CENT.match(cell.number_format or ""):
+        return f"{_shown(round(100.0 * value, 10))}%"
+    return _shown(value)
+
+
 def _shown(value: object) -> str:
     if value is None:
         return ""
@@ -143,7 +149,7 @@ def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
     """Adds blocks of several rows, each under the headings: the first row with more than one cell."""
     heading: list[str] = []
     waiting: list[list[str]] = []
-    first = number = 0
+    first = number = n_rows = 0
     for number, row in enumerate(islice(rows, _MAX_ROWS), start=1):
         if not any(row):
             continue
@@ -156,12 +162,12 @@ def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
         if not heading and len(row) > 1:
             heading = row
             continue
-        first = first or number
+        first, n_rows = first or number, n_rows + 1
         waiting.append(row)
         if len(waiting) == _ROWS_AT_ONCE:
             parsed.add(Block(table_text([heading, *waiting]), "table", place=f"{place}{first}"))
             waiting, first = [], 0
-    if waiting or (heading and not first):
+    if waiting or (heading and not n_rows):
         parsed.add(Block(table_text([heading, *waiting]), "table", place=f"{place}{first or 1}"))
     if number == _MAX_ROWS and next(rows, None) is not None:
         parsed.warnings.append(f"only the first {_MAX_ROWS:,} rows of a sheet are read")

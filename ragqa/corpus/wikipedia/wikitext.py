@@ -203,6 +203,8 @@ def _template(content: str) -> str:
     name, *parts = content.split("|")
     if _INFOBOX.match(name):
         return f"\n\n{_infobox(one_line(name), parts)}\n\n"
+    if (said := name.partition(":"))[0].strip().lower() == "formatnum":
+        return said[2].strip()
     shown = _SHOWN.get(name.strip().replace("_", " ").lower())
     return shown([part.strip() for part in parts if not _PARAMETER.match(part)]).replace("|", PIPE) if shown else ""
 
@@ -220,6 +222,7 @@ def _infobox(name: str, parts: Sequence[str]) -> str:
 
 # Templates that are rendered as text ---------------------------------------------------------------------------------
 
+_PAIRS: Final = {("ft", "in"), ("yd", "ft"), ("mi", "yd"), ("st", "lb"), ("lb", "oz")}  # units of one measure
 _Shown = Callable[[list[str]], str]
 
 
@@ -233,7 +236,14 @@ def _last(values: list[str]) -> str:
 
 def _measure(values: list[str]) -> str:
     is_range = len(values) > 3 and values[1] in ("-", "–", "to", "and", "or", "by", "x", "×", "+/-", "±")
-    return " ".join(values[: 4 if is_range else 2])
+    is_pair = len(values) > 3 and (values[1], values[3]) in _PAIRS
+    return " ".join(values[: 4 if is_range or is_pair else 2])
+
+
+def _fraction(values: list[str]) -> str:
+    """Of one value its reciprocal, of two the quotient, of three a whole number and a quotient."""
+    whole = f"{values[0]} " if len(values) > 2 else ""
+    return whole + "/".join(values[-2:] if len(values) > 1 else ("1", *values))
 
 
 def _date(values: list[str]) -> str:
@@ -257,7 +267,7 @@ _SHOWN: Final[dict[str, _Shown]] = {
     **dict.fromkeys(("nowrap", "nobr", "nobold", "noitalic", "flag", "flagu", "flagcountry", "ill", "url"), _first),
     **dict.fromkeys(("quote", "blockquote", "bq", "sup", "sub", "math", "mvar", "val", "formatnum", "num"), _first),
     "abbr": _first,
-    "frac": "/".join,
+    "frac": _fraction,
     "sortname": lambda values: " ".join(values[:2]),
     "circa": lambda values: " ".join(("c.", *values[:1])),
     "c.": lambda values: " ".join(("c.", *values[:1])),

@@ -254,3 +254,21 @@ def test_a_reader_that_takes_too_long_is_ended_and_the_next_one_reads(tmp_path):
             read(reader, tmp_path / "a.html", "HTML")
         reader._seconds = 60
         assert read(reader, tmp_path / "a.html", "HTML").passages
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_file_that_an_archive_holds_twice_is_read_once(tmp_path):
+    write_html(tmp_path / "a.html")
+    with zipfile.ZipFile(tmp_path / "rules.zip", "w") as archive:
+        for text in ("<html><p>Old.", (tmp_path / "a.html").read_text()):
+            archive.writestr("a.html", text)
+    (tmp_path / "a.html").unlink()
+    [(_, passages)] = open_stream(tmp_path).articles()
+    assert [passage.number for passage in passages] == NUMBERS
+
+
+def test_a_file_named_after_another_with_its_suffix_has_an_id_of_its_own(tmp_path):
+    for name in ("a.html", "a.docx", "a.docx.html"):
+        (write_docx if name.endswith(".docx") else write_html)(tmp_path / name)
+    ids = [passages[0].document_id for _, passages in open_stream(tmp_path).articles()]
+    assert ids == ["a.docx", "a.docx.html", "a.html"]

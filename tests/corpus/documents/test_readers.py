@@ -8,13 +8,14 @@ from docx.enum.style import WD_STYLE_TYPE
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.packuri import PackURI
 from docx.opc.part import Part
-from docx.oxml import OxmlElement
+from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import qn
 from openpyxl import Workbook
 
 from ragqa.corpus.documents import _short
 from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.docx_numbering import W
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import BOLD_LEVEL, Block, Parsed, UnreadableError
@@ -22,7 +23,7 @@ from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_lines import Word, lines_of
 from ragqa.corpus.documents.pdf_tables import whole_tables
-from ragqa.corpus.documents.sheets import parse_xlsx
+from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
 from ragqa.corpus.documents.worker import read_document
 from tests.support.document_files import write_pdf
@@ -403,3 +404,107 @@ def test_a_number_further_out_begins_a_paragraph_though_the_one_before_has_no_fu
 def test_long_names_of_files_are_short_in_a_summary():
     assert len(_short(f"{'harbour-' * 20}.html")) == 41
     assert _short("lamps.html") == "lamps.html"
+
+
+def test_a_table_of_twenty_rows_is_one_block_and_its_head_alone_is_none(tmp_path):
+    rows = "".join(f"Isle {n},{n}\n" for n in range(20))
+    (tmp_path / "a.csv").write_text(f"Island,Fee\n{rows}")
+    [block] = parse_csv(tmp_path / "a.csv").blocks
+    assert block.text.startswith("Island | Fee\nIsle 0 | 0\n")
+    assert block.text.endswith("\nIsle 19 | 19")
+    (tmp_path / "a.csv").write_text("Island,Fee\n")
+    assert [one.text for one in parse_csv(tmp_path / "a.csv").blocks] == ["Island | Fee"]
+
+
+def test_a_quote_far_down_in_a_table_does_not_cut_its_cell(tmp_path):
+    rows = "".join(f'R-{n},"Keep lamps, oil and bells ready",Ann\n' for n in range(1000))
+    (tmp_path / "a.csv").write_text(f'Id,Rule,Owner\n{rows}R-1000,"Say ""no"", then leave",Bob\n')
+    last = parse_csv(tmp_path / "a.csv").blocks[-1].text.split("\n")[-1]
+    assert last == 'R-1000 | Say "no", then leave | Bob'
+
+
+def test_the_encoding_of_a_script_is_not_that_of_the_page(tmp_path):
+    page = (
+        "<html><head><script charset='utf-8' src='a.js'></script></head><body><p>A “café” costs 5 €.</p></body></html>"
+    )
+    (path := tmp_path / "a.html").write_text(page, encoding="utf-8")
+    assert [block.text for block in parse_html(path).blocks] == ["A “café” costs 5 €."]
+
+
+def test_a_list_may_count_from_nought_or_down(tmp_path):
+    oil, bells = "<li>Oil is kept.</li><li>Lamps burn.</li>", "<li>Bells ring.</li><li value=0>Horns sound.</li>"
+    (path := tmp_path / "a.html").write_text(f"<ol start='0'>{oil}</ol><ol reversed>{bells}</ol>")
+    numbers = [(block.label, block.text) for block in parse_html(path).blocks]
+    assert numbers == [("0.", "Oil is kept."), ("1.", "Lamps burn."), ("2.", "Bells ring."), ("0.", "Horns sound.")]
+    path.write_text(f"<ol start='0' type='a'>{oil}</ol>")  # a browser shows a number that has no letter as it is
+    assert [block.label for block in parse_html(path).blocks] == ["0.", "a."]
+
+
+def test_a_page_that_lies_on_its_side_is_read_as_it_is_shown(tmp_path):
+    rows = [(60, 120 + 30 * n, 11, f"{n}.1 A keeper must keep {n} litres of oil.") for n in range(1, 4)]
+    read = []
+    for turned in (False, True):
+        write_pdf(tmp_path / "a.pdf", [rows], turned=turned)
+        parsed = parse_pdf(tmp_path / "a.pdf")
+        assert not parsed.left_out
+        read.append([(block.text, block.place) for block in parsed.blocks])
+    assert read[0] == read[1]
+    assert [text for text, _ in read[0]] == [text for *_, text in rows]
+
+
+def test_a_formula_in_word_is_read_in_one_line(tmp_path):
+    space = "xmlns:m='http://schemas.openxmlformats.org/officeDocument/2006/math'"
+
+    def said(text):
+        return f"<m:r><m:t>{text}</m:t></m:r>"
+
+    square = f"<m:sSup><m:e>{said('r')}</m:e><m:sup>{said('2')}</m:sup></m:sSup>"
+    above, below = f"<m:num>{said('loan + fee')}</m:num>", f"<m:den>{square}</m:den>"
+    root = f"<m:rad><m:radPr><m:degHide m:val='1'/></m:radPr><m:deg/><m:e>{said('12')}</m:e></m:rad>"
+    bracket = f"<m:d><m:e>{said('1 − d')}</m:e></m:d>"
+    document = Document()
+    paragraph = document.add_paragraph("The share is ")
+    paragraph._p.append(parse_xml(f"<m:oMath {space}><m:f>{above}{below}</m:f>{said(' ≤ 80%')}</m:oMath>"))
+    paragraph.add_run(" of the house.")
+    alone = f"<m:oMathPara {space}><m:oMath>{root}{bracket}</m:oMath></m:oMathPara>"
+    document.add_paragraph()._p.append(parse_xml(alone))
+    document.save(tmp_path / "a.docx")
+    assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == [
+        "The share is (loan + fee)/(r^2) ≤ 80% of the house.", "√12(1 − d)"]  # fmt: skip
+
+
+def test_signs_that_word_takes_from_a_font_are_read(tmp_path):
+    document = Document()
+    run = document.add_paragraph().add_run("A store of ")._r
+    for font, code in (("Symbol", "F0B3"), ("Symbol", "F0B7"), ("Wingdings", "F0FC")):
+        symbol = OxmlElement("w:sym")
+        symbol.set(qn("w:font"), font)
+        symbol.set(qn("w:char"), code)
+        run.append(symbol)
+    document.save(tmp_path / "a.docx")
+    assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == ["A store of ≥✓"]
+
+
+def test_a_text_box_in_a_cell_is_read_once(tmp_path):
+    document = Document()
+    table = document.add_table(2, 2)
+    for cell, text in zip((*table.rows[0].cells, *table.rows[1].cells), "Isle Fee Vis 7".split(), strict=True):
+        cell.text = text
+    w, mc = W.strip("{}"), "http://schemas.openxmlformats.org/markup-compatibility/2006"
+    box = "<w:txbxContent><w:p><w:r><w:t>euros</w:t></w:r></w:p></w:txbxContent>"
+    twice = f"<mc:Choice Requires='wps'>{box}</mc:Choice><mc:Fallback><w:pict>{box}</w:pict></mc:Fallback>"
+    run = table.rows[1].cells[1].paragraphs[0].add_run()._r
+    run.append(parse_xml(f"<mc:AlternateContent xmlns:w='{w}' xmlns:mc='{mc}'>{twice}</mc:AlternateContent>"))
+    document.save(tmp_path / "a.docx")
+    assert [block.text for block in parse_docx(tmp_path / "a.docx").blocks] == ["Isle | Fee\nVis | 7 euros"]
+
+
+def test_shares_of_a_sheet_are_in_per_cent_as_it_shows_them(tmp_path):
+    book = Workbook()
+    for row in (("Loan", "Most"), ("House", 0.8), ("Boat", 0.0725), ("Lamp", 2), ("Oil", True), ("Bell", None)):
+        book.active.append(row)
+    for n, shown in enumerate(("0%", "0.00%", "0%;[Red]-0%", "0%", "0%"), start=2):
+        book.active[f"B{n}"].number_format = shown
+    book.save(tmp_path / "a.xlsx")
+    [table] = parse_xlsx(tmp_path / "a.xlsx").blocks
+    assert table.text == "Loan | Most\nHouse | 80%\nBoat | 7.25%\nLamp | 200%\nOil | True\nBell"
