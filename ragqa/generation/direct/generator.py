@@ -39,6 +39,7 @@ from ragqa.generation.direct.weighing import (
     vectors_of,
 )
 from ragqa.generation.prompts import NO_TEXT
+from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, NamesOf, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection
@@ -337,9 +338,8 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
 
 def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
     """The numbers of the kept passages that contain the sentence."""
-    return tuple(
-        number for number, passage in enumerate(passages, start=1) if source.text in " ".join(passage.text.split())
-    )
+    texts = [" ".join(without_controls(passage.text).split()) for passage in passages]  # as `Evidence` reads them
+    return tuple(number for number, text in enumerate(texts, start=1) if source.text in text)
 
 
 def _respelt(question: str, missing: Sequence[str], ranking: Ranking) -> tuple[str, ...]:

@@ -218,6 +218,11 @@ def test_a_sentence_is_cited_from_every_kept_passage_that_has_it():
     assert asked(MELTING, ranked(MELTS, f"{DENSITY} {MELTS}"))[1].sentences[0].citations == (1, 2)
 
 
+def test_a_sentence_with_a_control_character_is_still_cited_from_its_passage():
+    _, answer, _ = asked("How long must a firm keep records of gold?", ranked(KEEPS.replace("firm", "fi\x00rm")))
+    assert [(one.text, one.citations) for one in answer.sentences] == [(KEEPS, (1,))]
+
+
 def test_evidence_is_short_and_near():
     near = [f"Gold melts at {number} degrees Celsius in furnace {number}." for number in range(20, 40)]
     _, answer, _ = asked(MELTING, ranked(" ".join(near), "A Rule about Clients that nobody asked for."))
