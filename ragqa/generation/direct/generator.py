@@ -156,7 +156,16 @@ class DirectGenerator:
         not_found = tuple(
             part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
         )
-        note = f"Not found: {'; '.join(not_found)}." if not_found else ""
+        cut = [
+            part.text.rstrip("?. ")
+            for part, one, place in zip(parts, weighed.answerable, weighed.best, strict=True)
+            if one.is_enough and place not in leads
+        ]
+        said = f"Not found: {'; '.join(not_found)}." if not_found else ""
+        left = (
+            f"Found but not quoted, as most sentences is {self._config.max_sentences}: {'; '.join(cut)}." if cut else ""
+        )
+        note = f"{said} {left}".strip()
         if is_refused:
             note = f"{ANYWAY} {_measured(max(weighed.answerable, key=lambda one: one.value))}"
         return replace(draft, answer=replace(draft.answer, note=note, not_found=not_found, choices=choices))

@@ -192,6 +192,13 @@ def test_each_side_of_a_comparison_is_answered_by_a_sentence_of_its_own_or_both_
     assert [one.text for one in answer.sentences] == [both]
 
 
+def test_a_part_that_the_limit_of_sentences_leaves_out_is_named():
+    question = "When was it that the Titanic sank, and where was the Titanic built?"
+    _, answer, _ = asked(question, ranked(" ".join(TITANIC)), max_sentences=1)
+    assert [one.text for one in answer.sentences] == [TITANIC[1]]
+    assert answer.note == "Found but not quoted, as most sentences is 1: where was the Titanic built."
+
+
 def test_a_part_without_evidence_is_named():
     question = "When was it that the Titanic sank, and how much does a ticket for the Eiffel Tower cost?"
     _, answer, _ = asked(question, ranked(" ".join(TITANIC)))
