@@ -105,6 +105,7 @@ def failure_note(error: RagqaError) -> str:
     return f"The answer {what}; the best until then is shown: {str(error).rstrip('.')}."
 
 
+_KEYED = re.compile(r"\w+|[%‰$€£¥₹₽₩₺<>≤≥=±+−]|(?<![\w-])-(?=\d)")  # words, and signs that change a rule: "$5", "€5"
 _NUMBERING = re.compile(r"\A(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})(?:\.\d{1,3})*[.)]+\s+)+")  # "3.2.1. ", "(a) ", "iv) "
 
 
@@ -136,11 +137,11 @@ def quotes_of(passages: Sequence[Passage]) -> list[Quote]:
 
 
 def _words(text: str) -> str:
-    """The key by which sentences are the same: the words in lower case, without punctuation or a leading number.
+    """The key by which sentences are the same: words in lower case and signs, without punctuation or a leading number.
 
     A text without any word is its own key.
     """
-    return " ".join(re.findall(r"\w+", _NUMBERING.sub("", text.casefold()))) or text
+    return " ".join(_KEYED.findall(_NUMBERING.sub("", text.casefold()))) or text
 
 
 def check_answer(answer: object, n_passages: int, generator: str) -> None:

@@ -161,6 +161,14 @@ def test_sentences_that_differ_in_a_word_are_different_rules(other):
     assert len(quote({}, "A firm must act.", other).sentences) == 2
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("The fee must be $100.", "The fee must be €100."), ("The limit must be 5%.", "The limit must be 5.")],
+)
+def test_sentences_that_differ_in_a_sign_are_different_rules_each_cited_from_its_own_passage(one, other):
+    assert pairs(quote({}, one, other)) == [(one, (1,)), (other, (2,))]
+
+
 def test_sentences_without_words_are_not_thrown_together():
     class All(FakeObligations):
         def classify(self, sentences):

@@ -39,6 +39,7 @@ from ragqa.generation.direct.weighing import (
     vectors_of,
 )
 from ragqa.generation.prompts import NO_TEXT
+from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, NamesOf, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection
@@ -155,7 +156,16 @@ class DirectGenerator:
         not_found = tuple(
             part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
         )
-        note = f"Not found: {'; '.join(not_found)}." if not_found else ""
+        cut = [
+            part.text.rstrip("?. ")
+            for part, one, place in zip(parts, weighed.answerable, weighed.best, strict=True)
+            if one.is_enough and place not in leads
+        ]
+        said = f"Not found: {'; '.join(not_found)}." if not_found else ""
+        left = (
+            f"Found but not quoted, as most sentences is {self._config.max_sentences}: {'; '.join(cut)}." if cut else ""
+        )
+        note = f"{said} {left}".strip()
         if is_refused:
             note = f"{ANYWAY} {_measured(max(weighed.answerable, key=lambda one: one.value))}"
         return replace(draft, answer=replace(draft.answer, note=note, not_found=not_found, choices=choices))
@@ -337,9 +347,8 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
 
 def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
     """The numbers of the kept passages that contain the sentence."""
-    return tuple(
-        number for number, passage in enumerate(passages, start=1) if source.text in " ".join(passage.text.split())
-    )
+    texts = [" ".join(without_controls(passage.text).split()) for passage in passages]  # as `Evidence` reads them
+    return tuple(number for number, text in enumerate(texts, start=1) if source.text in text)
 
 
 def _respelt(question: str, missing: Sequence[str], ranking: Ranking) -> tuple[str, ...]:

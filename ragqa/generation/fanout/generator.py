@@ -72,7 +72,9 @@ class FanOutGenerator:
             return replace(answer, finish_reason="empty", note=(tree.root or answer).note)
         if not n:
             return replace(answer, note=NOTHING_TO_TAKE_APART)
-        return replace(answer, note=_NOTHING_CONCLUDED.format(n=quantity(n, "sub-question")))
+        empty = [one.found.question.text for one in tree.nodes if one.answer is None or not one.answer.sentences]
+        note = _NOTHING_CONCLUDED.format(n=quantity(n - len(empty), "sub-question"))
+        return replace(answer, note=f"{note} Nothing to quote for: {'; '.join(empty)}" if empty else note)
 
 
 def fan_out_generator(

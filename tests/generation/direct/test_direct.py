@@ -192,6 +192,13 @@ def test_each_side_of_a_comparison_is_answered_by_a_sentence_of_its_own_or_both_
     assert [one.text for one in answer.sentences] == [both]
 
 
+def test_a_part_that_the_limit_of_sentences_leaves_out_is_named():
+    question = "When was it that the Titanic sank, and where was the Titanic built?"
+    _, answer, _ = asked(question, ranked(" ".join(TITANIC)), max_sentences=1)
+    assert [one.text for one in answer.sentences] == [TITANIC[1]]
+    assert answer.note == "Found but not quoted, as most sentences is 1: where was the Titanic built."
+
+
 def test_a_part_without_evidence_is_named():
     question = "When was it that the Titanic sank, and how much does a ticket for the Eiffel Tower cost?"
     _, answer, _ = asked(question, ranked(" ".join(TITANIC)))
@@ -216,6 +223,11 @@ def test_a_passage_that_the_filter_drops_is_kept_where_its_sentence_answers():
 
 def test_a_sentence_is_cited_from_every_kept_passage_that_has_it():
     assert asked(MELTING, ranked(MELTS, f"{DENSITY} {MELTS}"))[1].sentences[0].citations == (1, 2)
+
+
+def test_a_sentence_with_a_control_character_is_still_cited_from_its_passage():
+    _, answer, _ = asked("How long must a firm keep records of gold?", ranked(KEEPS.replace("firm", "fi\x00rm")))
+    assert [(one.text, one.citations) for one in answer.sentences] == [(KEEPS, (1,))]
 
 
 def test_evidence_is_short_and_near():

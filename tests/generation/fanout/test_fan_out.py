@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from ragqa.fusion import fuse
-from ragqa.generation.fanout.generator import NOTHING_TO_TAKE_APART
+from ragqa.generation.answers import Quote, quoted
+from ragqa.generation.fanout.generator import NOTHING_TO_TAKE_APART, FanOutGenerator
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.records.record import SCHEMA_VERSION, AnswerRecord
 from ragqa.records.store import RecordStore
@@ -24,6 +25,7 @@ from tests.support.fakes import passage
 from tests.support.fan_out_world import BRIDGE, COMPARISON, CORPUS, EBEN, HOLM, LIGHT, TARN, WHOLE, WordRetriever, parts
 from tests.support.helpers import FakeManifest, make_pipeline
 from tests.support.hostile import hostile_texts
+from tests.support.streams import drain
 from tests.ui.test_app import app as app
 from tests.ui.test_app import ask, html, tab, words
 
@@ -71,6 +73,24 @@ def test_a_comparison_is_answered_name_by_name_from_the_union_of_the_evidence():
         assert answer.text[sentence.start : sentence.end] == sentence.text
     assert "nothing is compared or concluded" in answer.note
     assert "".join(event.text for event in events.of(Token)) == answer.raw
+
+
+def test_a_sub_question_without_anything_to_quote_is_named_and_not_counted():
+    class OnlyEben:
+        name, model = "only Eben", ""
+
+        def stream(self, question, passages):
+            yield from ()
+            return quoted([Quote("Mount Eben was climbed in 1901.", (1,))] * ("Eben" in question.text), "", "nothing")
+
+    def search(text):
+        return fuse([WordRetriever().retrieve(text, 10)], Config().fusion)
+
+    filtering = FilteringConfig(0.0, 1.0)
+    generator = FanOutGenerator(OnlyEben(), GenerationConfig(), filtering)
+    _, (answer, _) = drain(generator.stream_searching(Question(COMPARISON), search(COMPARISON), search))
+    assert answer.note.startswith("Quoted for 1 sub-question, in their order;")
+    assert "Nothing to quote for: Tarn Peak" in answer.note
 
 
 def test_the_order_of_events_is_sub_questions_evidence_selected_answers_answer():
