@@ -60,10 +60,10 @@ class CrossEncoderReranker(TextReranker):
 
 
 class MeanReranker(TextReranker):
-    """The mean of several rerankers' scores, which must be on the same scale. Threads may share it."""
+    """The mean of several rerankers' scores, which must be on the same scale, plus ``offset``. Threads may share it."""
 
-    def __init__(self, *rerankers: TextReranker) -> None:
-        self._rerankers = rerankers
+    def __init__(self, *rerankers: TextReranker, offset: float = 0.0) -> None:
+        self._rerankers, self._offset = rerankers, offset
 
     @property
     def info(self) -> ModelInfo:
@@ -74,9 +74,9 @@ class MeanReranker(TextReranker):
         return ModelInfo(" + ".join(info.name for info in infos), digest, precision)
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """The mean score per text, in the order given."""
+        """The mean score per text plus the offset, in the order given."""
         scores = zip(*(one.score(question, texts) for one in self._rerankers), strict=True)
-        return [fmean(of_text) for of_text in scores]
+        return [fmean(of_text) + self._offset for of_text in scores]
 
 
 def read_again(reranker: Reranker, question: str, fused: Ranking, depth: int, corpus: Corpus) -> dict[str, float]:

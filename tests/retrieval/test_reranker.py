@@ -293,6 +293,7 @@ def test_a_larger_selector_is_read_in_the_mean_with_the_own_one():
     asked = ("Who must act?", ["A firm must act.", "A firm may rest."])
     scores = [one.score(*asked) for one in rerankers]
     assert mean.score(*asked) == [sum(pair) / 2 for pair in zip(*scores, strict=True)]
+    assert MeanReranker(*rerankers, offset=0.5).score(*asked) == [one + 0.5 for one in mean.score(*asked)]
     assert mean.info.name == " + ".join(one.info.name for one in rerankers)
     assert mean.info.fingerprint not in {one.info.fingerprint for one in rerankers}
 
