@@ -19,6 +19,7 @@ LATER = {
     "obligation_verdicts",
     "verdict_rules",
     "verdict_model",
+    "answer_model",
     "local_model",
     "quote_anyway",
     "follow_up",

@@ -83,6 +83,9 @@ def test_rows_are_as_high_as_their_longest_text_needs(file, tmp_path):
     rows = tuple(replace(row, text=text * 5) for row in store.load(file).rows)
     store.change(file, lambda one: replace(one, rows=rows))
     assert page().dataframe[0].proto.row_height == 190  # so that more than three rows are on the screen
+    short = "\n\n".join(f"1.{n} A firm must keep record {n}." for n in range(2, 21))
+    built(tmp_path, f"# Rules\n\n1.1 {text}.\n\n{short}\n")
+    assert page().dataframe[0].proto.row_height == 76  # one long text of twenty is read in its cell
 
 
 def test_recitals_are_shown_only_on_request(file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -38,7 +39,7 @@ LONGEST: Final = 1_000  # characters of a field
 _SAID, _AFTER, _TURN = "register_said", "register_after", "register_turn"
 _SEEN: Final = "register_seen"  # session key: the handlings when the table was first drawn, and typed edits
 _HEIGHT, _LINE, _WIDE = 640, 19, 480  # pixels: the table, a line, the column of texts; its letters are 7 wide
-_LINES: Final = range(4, 11)  # of a row, as many as the longest text shown needs
+_LINES, _FITTING = range(4, 11), 0.9  # of a row, as many as this share of the texts shown needs
 _VIEWS: Final = ("Rows", "What changed")
 _COLUMN: Final = st.column_config
 
@@ -168,7 +169,8 @@ def _table(held: Register, shown: Sequence[Obligation], state_of: Mapping[str, s
     handlings, _ = st.session_state[_SEEN]  # the first values: if these changed, the browser would lose its edits
     is_one = len({row.document_id for row in held.rows}) == 1
     texts = told_apart(shown)
-    lines = min(max(*(len(text) * 7 // _WIDE + 1 for text in texts), _LINES[0]), _LINES[-1])
+    needed = sorted(len(text) * 7 // _WIDE + 1 for text in texts)[math.ceil(_FITTING * len(texts)) - 1]
+    lines = min(max(needed, _LINES[0]), _LINES[-1])
     rows = [
         {
             "rule": f"{address}#{quote(rule_name(row, has_document=False) or '¶')}",
