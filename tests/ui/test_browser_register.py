@@ -26,10 +26,15 @@ def cell(page, row, column):
 def write(page, row, column, words, kept):
     cell(page, row, column)
     page.locator("[data-testid^=glide-cell]:focus").wait_for(state="attached")
-    page.keyboard.type(words, delay=100)
+    page.wait_for_timeout(500)  # the table redraws after the cell has the focus, and the editor after it has
+    page.keyboard.type(words[0])  # opens the editor, which loses what is typed before it stands
+    page.locator("#portal textarea:focus, #portal input:focus").wait_for()
+    page.wait_for_timeout(300)
+    page.keyboard.type(words[1:], delay=100)
     page.keyboard.press("Enter")
     for _ in range(600):
         if kept():
+            settle(page)  # the table is drawn again
             return
         page.wait_for_timeout(100)
     raise AssertionError(words)
