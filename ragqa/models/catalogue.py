@@ -62,7 +62,7 @@ class LocalModel:
     sha256: str
     sources: tuple[HubFile | Packages, ...]
     about: str = ""
-    role: str = "local"  # what it does: a local language model, or joined with an adapter, verifier or selector
+    role: str = "local"  # "local" for a language model; "verifier" or "selector" for one joined with an adapter
     variable: str = ""  # the environment variable that names it, for a joined one
 
 

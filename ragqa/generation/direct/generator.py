@@ -42,7 +42,7 @@ from ragqa.generation.prompts import NO_TEXT
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, NamesOf, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
-from ragqa.types import Answer, Passage, Question, Ranking, Selection
+from ragqa.types import Answer, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
 from ragqa.types.events.pipeline import Selected
 
@@ -265,7 +265,8 @@ def _drafted(
 ) -> Stream[GenerationEvent | Selected, None, Draft]:
     """The quoted sentences, the first ``n_leads`` of which answer, and the selection with their passages."""
     selection = yield from _with_their_passages(selection, chosen, evidence)
-    quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
+    texts = [" ".join(without_controls(one.text).split()) for one in selection.passages]  # as `Evidence` reads them
+    quotes = [Quote(source.text, _citations(source, texts)) for source in chosen]
     return Draft(quoted(quotes, name, ""), selection, tuple(pieces_of(quotes)), n_leads)
 
 
@@ -345,9 +346,8 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
     return tuple(narrower) if len(narrower) > 1 else ()
 
 
-def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """The numbers of the kept passages that contain the sentence."""
-    texts = [" ".join(without_controls(passage.text).split()) for passage in passages]  # as `Evidence` reads them
+def _citations(source: Source, texts: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the kept passages whose text contains the sentence."""
     return tuple(number for number, text in enumerate(texts, start=1) if source.text in text)
 
 

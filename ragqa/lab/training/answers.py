@@ -33,8 +33,6 @@ from ragqa.lab.training.loop import (
     Training,
     TrainingRun,
     batches_of_epoch,
-    export_classifier,
-    load_classifier,
     stamp_of,
     trains_in_bf16,
 )
@@ -248,16 +246,19 @@ def train_answers(
     Raises ModelError if the base is no cross-encoder of one output, or if the word embeddings have another shape, and
     ConfigError if the base has no layer to train.
     """
-    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # imports torch
+    from ragqa.lab.training.lora_layers import export_merged, load_adaptable  # imports torch
 
     base = resolve_model(training.base, KIND)
     words = base if training.rank else resolve_model(training.words)
-    frozen = 0 if training.rank else training.frozen_layers
-    model = load_classifier(base, LABELS, dropout=training.dropout, seed=training.seed, frozen_layers=frozen)
-    if training.rank:
-        n_layers = int(model.config.num_hidden_layers) - training.frozen_layers
-        add_lora(model.base_model, n_layers, training.rank, training.seed)
-    else:
+    model = load_adaptable(
+        base,
+        LABELS,
+        rank=training.rank,
+        frozen_layers=training.frozen_layers,
+        seed=training.seed,
+        dropout=training.dropout,
+    )
+    if not training.rank:
         _share_words(model, words)
     encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
     base_sha256 = fingerprint(base)
@@ -270,14 +271,10 @@ def train_answers(
         for epoch in range(training.epochs):
             yield from batches_of_epoch(questions, training.batch_size, training.seed * 1000 + epoch)
 
-    def export() -> None:
-        merge_lora(model)
-        export_classifier(model, base, out, KIND)
-
     yield from run.train(
         islice(batches(), run.done, None),
         partial(_loss, model, encoder, bf16),
-        export,
+        partial(export_merged, model, base, out, KIND),
         partial(_held_out, model, encoder, held_out, bf16) if held_out else None,
     )
 

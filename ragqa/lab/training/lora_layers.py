@@ -18,7 +18,7 @@ from torch import nn
 
 from ragqa.errors import ConfigError, ModelError
 from ragqa.infra.files import replacing, write_whole
-from ragqa.lab.training.loop import trains_in_bf16
+from ragqa.lab.training.loop import export_classifier, load_classifier, trains_in_bf16
 from ragqa.models import write_manifest
 from ragqa.models.inference.pair_encoding import encodable, padded_length
 from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
@@ -90,6 +90,33 @@ def merge_lora(model: nn.Module) -> None:
         with torch.no_grad():
             layer.linear.weight += SCALE * layer.up @ layer.down
         setattr(model.get_submodule(parent), last, layer.linear)
+
+
+def load_adaptable(
+    base: Path,
+    labels: Sequence[str],
+    *,
+    rank: int,
+    frozen_layers: int,
+    dropout: float,
+    seed: int,
+    frozen_words: bool = True,
+) -> PreTrainedModel:
+    """The model of `load_classifier`; with a ``rank``, factors of that rank are trained above its frozen layers.
+
+    Raises ModelError, and ConfigError if there is no layer above.
+    """
+    frozen = 0 if rank else frozen_layers
+    model = load_classifier(base, labels, dropout=dropout, seed=seed, frozen_words=frozen_words, frozen_layers=frozen)
+    if rank:
+        add_lora(model.base_model, int(model.config.num_hidden_layers) - frozen_layers, rank, seed)
+    return model
+
+
+def export_merged(model: PreTrainedModel, base: Path, out: Path, kind: str) -> None:
+    """As `export_classifier`, with the factors, if any, merged into the weights."""
+    merge_lora(model)
+    export_classifier(model, base, out, kind)
 
 
 def export_adapter(model: PreTrainedModel, folder: Path, base: str) -> None:

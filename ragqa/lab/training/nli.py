@@ -19,8 +19,6 @@ from ragqa.lab.training.loop import (
     Training,
     TrainingRun,
     batches_of_epoch,
-    export_classifier,
-    load_classifier,
     stamp_of,
     trains_in_bf16,
 )
@@ -169,21 +167,18 @@ def train_nli(
     """
     from transformers import AutoTokenizer
 
-    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # imports torch
+    from ragqa.lab.training.lora_layers import export_merged, load_adaptable  # imports torch
 
     base = resolve_model(training.base)
-    model = load_classifier(
+    model = load_adaptable(
         base,
         LABELS,
-        dropout=training.dropout,
+        rank=training.rank,
+        frozen_layers=training.frozen_layers,
         seed=training.seed,
+        dropout=training.dropout,
         frozen_words=training.frozen_words,
-        frozen_layers=0 if training.rank else training.frozen_layers,
     )
-    if training.rank:
-        add_lora(
-            model.base_model, model.config.num_hidden_layers - training.frozen_layers, training.rank, training.seed
-        )
     tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder(base), local_files_only=True)
     steps = -(-len(first) // training.batch_size) + training.epochs * -(-len(pairs) // training.batch_size)
     base_sha256 = fingerprint(base)
@@ -196,14 +191,10 @@ def train_nli(
         for epoch in range(training.epochs):
             yield from batches_of_epoch(pairs, training.batch_size, training.seed * 1000 + epoch)
 
-    def export() -> None:
-        merge_lora(model)
-        export_classifier(model, base, out, KIND)
-
     yield from run.train(
         islice(batches(), run.done, None),
         learner.loss,
-        export,
+        partial(export_merged, model, base, out, KIND),
         partial(learner.accuracy, held_out) if held_out else None,
     )
 
