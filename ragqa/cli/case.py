@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import FittedTable, plain, print_json, stdout
+from ragqa.cli.output import FittedTable, plain, print_json, stderr, stdout
 from ragqa.errors import RagqaError
 from ragqa.index import Index, open_index
 from ragqa.library.case_items import ItemLooker
@@ -59,7 +59,7 @@ def new(title: Annotated[str, typer.Argument(help="What the case is about.")], w
 def list_cases(as_json: AsJson = False) -> None:
     """List the cases, the last changed first."""
     desk = case_desk()
-    found = desk.store.list()
+    found = _cases(desk)
     if as_json:
         print_json([told(one, desk.looked(one)) for one in found])
         return
@@ -183,7 +183,7 @@ def search_cases(
 ) -> None:
     """Search title, notes, tasks, reasons and items of all cases."""
     desk = case_desk()
-    cases = desk.store.list()
+    cases = _cases(desk)
     found = list(search(cases, words, desk.looked(*cases)))
     if as_json:
         print_json([{"case_id": one.case.case_id, "title": one.case.title, "places": one.places} for one in found])
@@ -192,6 +192,15 @@ def search_cases(
         stdout().print(plain(f"{one.case.case_id}  {one.case.title}", style="bold"))
         for place, text in one.places:
             stdout().print(plain(f"  {place}: {text}"))
+
+
+def _cases(desk: CaseDesk) -> tuple[CaseView, ...]:
+    """All cases; those that were altered are named on standard error."""
+    problems: set[str] = set()
+    found = desk.store.list(problems)
+    for one in sorted(problems):
+        stderr().print(plain(one))
+    return found
 
 
 def _say(case: CaseView, words: Callable[[CaseView], str]) -> None:

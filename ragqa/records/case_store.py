@@ -40,10 +40,18 @@ class CaseStore(Database):
         """The case with this id. Raises RecordError where this reader may see none, or where it was altered."""
         return self._read(case_id)[0]
 
-    def list(self) -> tuple[CaseView, ...]:
-        """All cases that the reader may see, the latest changed first."""
-        rows = self._rows(f"{_READ} ORDER BY case_id, n", ())
-        cases = [_case(name, list(events))[0] for name, events in groupby(rows, key=lambda row: str(row[0]))]
+    def list(self, problems: set[str] | None = None) -> tuple[CaseView, ...]:
+        """All cases that the reader may see, the latest changed first, without those that were altered.
+
+        What was altered is added to ``problems``, if the reader may see all cases.
+        """
+        cases = []
+        for name, rows in groupby(self._rows(f"{_READ} ORDER BY case_id, n", ()), key=lambda row: str(row[0])):
+            try:
+                cases.append(_case(name, rows)[0])
+            except RecordError as error:
+                if problems is not None and (self._reader is None or self._reader.everything):
+                    problems.add(str(error))
         return tuple(sorted(filter(self._is_shown, cases), key=lambda one: (one.last_at, one.case_id), reverse=True))
 
     def append(self, case_id: str, make: Callable[[CaseView], CaseEvent]) -> CaseView:

@@ -236,6 +236,18 @@ def test_an_altered_event_is_noticed(store):
         store.load(case.case_id)
 
 
+def test_a_case_that_was_altered_does_not_hide_the_others_in_the_list(store):
+    case, other = filled(store), store.begin("Another", ANN)
+    with store._engine.transaction() as execute:
+        execute("UPDATE case_events SET body = REPLACE(body, 'Ask the', 'Tell the') WHERE case_id = ?", (case.case_id,))
+    problems = set()
+    assert store.list(problems) == (other,)
+    assert [case.case_id in one and "restore it" in one for one in problems] == [True]
+    own = store.seen_by(RecordReader("eve", frozenset({"eve"}), frozenset(), lambda _: None))
+    problems.clear()
+    assert own.list(problems) == () and not problems
+
+
 def test_cases_are_copied_once_and_what_went_on_there_stays(store, tmp_path):
     case, other = filled(store), CaseStore(tmp_path / "other.sqlite3")
     assert store.copy_to(other) == (5, ())

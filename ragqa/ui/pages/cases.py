@@ -43,7 +43,10 @@ def draw_cases(paths: Paths) -> None:
                 _name()
                 st.text_input("Title", key="case_title", max_chars=LONGEST_NAME)
                 st.button("Open it", key="case_new", on_click=_step, args=(_begin,))
-    cases = desk.store.list()
+    problems: set[str] = set()
+    cases = desk.store.list(problems)
+    for one in sorted(problems):
+        st.html(notice_html(one, "mixed"))
     looked = desk.looked(*(one for one in cases if words or one.review))
     found = list(search(cases, words, looked))
     if found:
