@@ -245,7 +245,8 @@ def test_a_case_that_was_altered_does_not_hide_the_others_in_the_list(store):
     assert [case.case_id in one and "restore it" in one for one in problems] == [True]
     own = store.seen_by(RecordReader("eve", frozenset({"eve"}), frozenset(), lambda _: None))
     problems.clear()
-    assert own.list(problems) == () and not problems
+    assert own.list(problems) == ()
+    assert not problems
 
 
 def test_cases_are_copied_once_and_what_went_on_there_stays(store, tmp_path):
