@@ -13,6 +13,7 @@ from typing import Final
 from ragqa.corpus.documents.labels import RANKS, from_roman, read_label
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.pdf_lines import Line
+from ragqa.corpus.documents.titles import pages_rise
 
 _EDGE: Final = 0.12  # share of a page's height, at its top and bottom, that may have headers and footers
 _LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
@@ -45,11 +46,13 @@ def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> 
     for page in pages:
         kept = []
         listed = set(map(id, _contents(page, len(pages), goes_on=bool(listed))))
+        dotted = [line.text for line in page.lines if _LEADERS.search(line.text)]
+        rises = pages_rise(dotted)
         for line in page.lines:
             stands = round(line.base / 4) in places and line.size < body * 1.12
             if _is_edge(line, page) and (_key(line) in running or stands or _is_page_number(line, page)):
                 parsed.leave_out("page number" if _PAGE_NUMBER.match(line.text) else "header or footer", line.text)
-            elif _LEADERS.search(line.text) or id(line) in listed:
+            elif (rises and line.text in dotted) or id(line) in listed:
                 parsed.leave_out("table of contents", line.text)
             else:
                 kept.append(line)
@@ -115,6 +118,8 @@ def _contents(page: PdfPage, n_pages: int, *, goes_on: bool) -> Sequence[Line]:
     enough.
     """
     ends = [n for n, line in enumerate(page.lines) if _LEADERS.search(line.text)]
+    if ends and not pages_rise([page.lines[n].text for n in ends]):
+        return ()
     if len(ends) < 3 or len(ends) * 2 < ends[-1] - ends[0]:
         if page.number > max(_FIRST_PAGES, n_pages // 10):
             return ()

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
+from ragqa.corpus.documents.labels import from_roman
 from ragqa.corpus.documents.model import Block, Parsed, words_of
 
 LONGEST: Final = 300  # characters of a title
@@ -29,9 +30,11 @@ _SHORT_TITLE: Final = re.compile(r"\(([A-Z]\w+ [^()]{3,60})\)$")
 _ENTRIES: Final = 3  # fewest entries of contents in a row
 _PAGE: Final = re.compile(r"[\s.…·_]*\b(?:\d{1,4}|[ivxl]+)$")  # the page number after an entry
 _LEADS: Final = re.compile(r"(?:[.…·_] ?){3,}\s*(?:\d{1,4}|[ivxl]+)$")
+_FALLS: Final = 4  # least entries in contents for one whose page is before that of the entry before
 _NAMED: Final = re.compile(
     r"(?:(?:[A-Z]{2,6} |§ ?)\d[\w.-]*|\d+(?:[.-]\d+)+)\.? [A-Z][^.]{3,200}\.(?= )"
 )  # "4.2 Oil. A keeper …"
+_END: Final = re.compile(r"[^a-z\d]")  # before the page of an entry
 _SKIPPED: Final = 2  # texts between entries, such as page numbers in a column of their own
 _LEAD_WORDS: Final = 8  # a longer text that ends in a colon begins a list of the text, not the contents
 # The title that programs write if the author gave none.
@@ -124,6 +127,7 @@ def leave_out_contents(parsed: Parsed) -> None:
     aims: list[int] = []
     gone: set[int] = set()
     is_led = False
+    dotted = _dotted(blocks)
     for n, block in enumerate(blocks):
         if block.kind == "heading" or block.text[-1:] in {".", ":"}:
             is_led = block.text[-1:] == ":" and len(words_of(block.text)) > _LEAD_WORDS
@@ -132,7 +136,7 @@ def leave_out_contents(parsed: Parsed) -> None:
             continue
         after = aims[-1] if aims and aims[-1] < len(blocks) else n
         aim = next((at for words in _readings(block) for at in later.get(words, ()) if at > after), None)
-        if aim is not None or _LEADS.search(block.text):
+        if aim is not None or n in dotted:
             aim = len(blocks) if aim is None else aim  # an entry with dots to its page needs no heading below
             run, aims = [*run, n], [*aims, aim]
             gone.update(range(run[0], n + 1) if len(run) >= _ENTRIES else ())
@@ -141,6 +145,24 @@ def leave_out_contents(parsed: Parsed) -> None:
     for n in sorted(gone):
         parsed.leave_out("table of contents", f"{blocks[n].label} {blocks[n].text}".strip())
     parsed.blocks[:] = [block for n, block in enumerate(blocks) if n not in gone]
+
+
+def pages_rise(entries: Sequence[str]) -> bool:
+    """Whether the numbers at the ends of these entries of contents can be pages, which amounts of a list cannot."""
+    ends = [_END.split(one)[-1] for one in entries]
+    pages = [int(end) if end.isdigit() else from_roman(end) for end in ends]
+    return _FALLS * sum(after < page for page, after in pairwise(pages)) <= len(pages)
+
+
+def _dotted(blocks: Sequence[Block]) -> set[int]:
+    """The positions of entries with dots to a page."""
+    runs: list[list[int]] = [[]]
+    for n, block in enumerate(blocks):
+        if _LEADS.search(block.text):
+            if runs[-1] and n - runs[-1][-1] > _SKIPPED:
+                runs.append([])
+            runs[-1].append(n)
+    return {n for run in runs if pages_rise([blocks[at].text for at in run]) for n in run}
 
 
 def _readings(block: Block) -> list[tuple[str, ...]]:

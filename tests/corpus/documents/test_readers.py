@@ -25,6 +25,7 @@ from ragqa.corpus.documents.pdf_lines import Word, lines_of
 from ragqa.corpus.documents.pdf_tables import whole_tables
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.titles import leave_out_contents
 from ragqa.corpus.documents.worker import read_document
 from tests.support.document_files import write_pdf
 
@@ -193,6 +194,18 @@ def test_entries_of_contents_that_wrap_go_with_them(tmp_path):
     parsed = pdf_blocks(tmp_path / "a.pdf", contents, [*lines(60, 200, "A keeper counts the boats.")])
     assert [block.text for block in parsed.blocks] == ["A keeper counts the boats."]
     assert parsed.dropped == {"table of contents": 5}
+
+
+def test_a_schedule_of_fees_with_dots_is_no_table_of_contents(tmp_path):
+    fees = ["Boat ......... 250", "Barge ......... 900", "Raft ......... 40", "Oar ......... 15", "Buoy ......... 300"]
+    parsed = pdf_blocks(tmp_path / "a.pdf", lines(60, 60, "The fees of the harbour in pounds are", *fees))
+    text = " ".join(block.text for block in parsed.blocks)
+    assert all(one in text for one in fees)
+    assert not parsed.dropped
+
+    parsed = Parsed(blocks=[Block("The fees in pounds."), *map(Block, fees), Block("A keeper takes them.")])
+    leave_out_contents(parsed)
+    assert [block.text for block in parsed.blocks[1:-1]] == fees
 
 
 def test_a_table_goes_on_on_the_next_page_and_its_head_is_said_once():
