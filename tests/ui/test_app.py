@@ -5,6 +5,7 @@ import re
 import threading
 from dataclasses import replace
 from html import unescape
+from unittest.mock import Mock
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -12,7 +13,7 @@ from docx import Document
 from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.state.resources as resources
-from ragqa.errors import GenerationError, ModelError, RecordError, ScoringError
+from ragqa.errors import BusyError, GenerationError, ModelError, RecordError, ScoringError
 from ragqa.plugins import registry
 from ragqa.records.store import RecordStore
 from ragqa.settings.config import Config
@@ -879,6 +880,18 @@ def test_a_follow_up_that_stands_alone_is_asked_at_once_and_another_when_its_rew
     assert (second.question, second.asked.follow_up.record_id) == ("How must a bank keep its books?", first.record_id)
     earlier = '<summary>Who must act? <span class="rq-snippet">A firm must act at once.'
     assert earlier in html(at)
+
+
+def test_a_follow_up_that_found_the_queue_full_is_asked_again_as_a_follow_up(app, monkeypatch):
+    at = ask(app())
+    first, start = at.session_state["run"].wait(20), resources.start_run
+    monkeypatch.setattr(resources, "start_run", Mock(side_effect=BusyError("The run queue is full.")))
+    at.text_input(key=f"follow_up_asked_{first.record_id}").set_value("How must a bank keep its books?").run()
+    assert "The run queue is full." in html(at)
+    monkeypatch.setattr(resources, "start_run", start)
+    second = ask(at, "How must a bank keep its books?").session_state["run"].view
+    assert second.asked.follow_up.record_id == first.record_id
+    assert ask(at, "Who must act?").session_state["run"].view.asked.follow_up is None
 
 
 def test_a_presentation_of_a_corpus_without_examples_has_the_questions_asked_before(app, monkeypatch):

@@ -359,12 +359,15 @@ def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> 
     if checking:
         asked = Question(st.session_state["text_question"], given=st.session_state["text"] or " ")
     else:
-        asked = Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None))
+        question = st.session_state["question"]
+        pending, found = st.session_state.get(PENDING, ("", None))
+        asked = Question(question, follow_up=found if pending == question else None)
     with error_shown("mixed"):
         run = resources.start_run(clean_question(asked), config, partial(resources.pipeline, config, paths))
         before: Run | None = st.session_state.get(_RUN[checking])
         if before:
             before.stop()
+        st.session_state.pop(PENDING, None)  # not before: where the queue is full, it is asked again
         resources.runs().add(run)
         st.session_state[_RUN[checking]] = run
         if place in st.session_state.get("followed", {}):

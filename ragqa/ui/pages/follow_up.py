@@ -23,7 +23,7 @@ from ragqa.ui.state import resources
 from ragqa.ui.state.related import related_to
 
 ASKED = "follow_up_asked"  # prefix of the input's key, before the record id
-PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked
+PENDING = "follow_up"  # the question that is about to be asked, with its `FollowUp`
 AT_ONCE = "follow_up_at_once"  # the `FollowUp` that is asked without a look at its rewriting
 
 
@@ -101,7 +101,7 @@ def _box(view: View, config: Config, records: RecordStore) -> None:
 
 def _ask_next(question: str, found: FollowUp | None = None) -> None:
     st.session_state["question"], st.session_state["ask_now"] = question, "run"
-    st.session_state[PENDING] = found
+    st.session_state[PENDING] = question, found
 
 
 def take_up() -> None:
