@@ -101,8 +101,8 @@ class PlannedQuestion:
 Rule = Callable[[str, Sequence[str]], "list[PlannedQuestion]"]
 
 
-def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
-    """At least two and at most ``most`` parts; none if the rules find nothing to split.
+def decompose(question: str, titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
+    """At least two parts; none if the rules find nothing to split.
 
     ``titles`` of passages found for the question are treated as whole names, such as "Fun and Fancy Free".
     """
@@ -110,7 +110,7 @@ def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple
     if len(text) > MAX_CHARS:
         return ()
     rules = (_several, _differing, _named_members, _listed_things, _repeated, _clauses)
-    return _first_split(text, rules, titles)[:most]
+    return _first_split(text, rules, titles)
 
 
 def sides_of(question: str) -> tuple[PlannedQuestion, ...]:

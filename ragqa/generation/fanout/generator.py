@@ -74,6 +74,7 @@ class FanOutGenerator:
             return replace(answer, note=NOTHING_TO_TAKE_APART)
         empty = [one.found.question.text for one in tree.nodes if one.answer is None or not one.answer.sentences]
         note = _NOTHING_CONCLUDED.format(n=quantity(n - len(empty), "sub-question"))
+        note += tree.left_out_words(self._config.max_sub_questions)
         return replace(answer, note=f"{note} Nothing to quote for: {'; '.join(empty)}" if empty else note)
 
 
@@ -97,7 +98,8 @@ def searched_by_rules(
     A question of several parts is split. If no part is about a name, or if there are no parts, names in the best
     passages are followed to a second hop.
     """
-    parts = parts_of(question.text, tree.ranking, most)
+    parts = parts_of(question.text, tree.ranking)
+    tree.left_out, parts = len(parts[most:]), parts[:most]
     if parts:
         asked = [SubQuestion(n, part.text, 0, part.reason, part.name) for n, part in enumerate(parts, start=1)]
         yield SubQuestionsAsked(tuple(asked), "rules", note)

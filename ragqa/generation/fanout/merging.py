@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ragqa.english.words import quantity
 from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import composed, separator_after
 from ragqa.generation.fanout.names import plain_name
@@ -194,12 +195,21 @@ class Node:
 
 @dataclass(slots=True)
 class Tree:
-    """The state of one question. ``root`` is the answer from the question's own evidence, if it was requested."""
+    """The state of one question. ``root`` is the answer from the question's own evidence, if it was requested.
+
+    ``left_out`` counts the sub-questions above the limit, which are not asked.
+    """
 
     ranking: Ranking
     filtering: FilteringConfig
     nodes: list[Node] = field(default_factory=list)
     root: Answer | None = None
+    left_out: int = 0
+
+    def left_out_words(self, most: int) -> str:
+        """A sentence about these, if there are any; at most ``most`` are asked."""
+        n, are = quantity(self.left_out, "further sub-question"), "was" if self.left_out == 1 else "were"
+        return f" {n} {are} left out: the most is {most}." if self.left_out else ""
 
     def add(self, found: RankedSubQuestion) -> tuple[Node, EvidenceFound]:
         """The node of this sub-question, and the event that reports its evidence."""

@@ -154,7 +154,6 @@ class _FanOutState:
         self._known = {normal(question.text)}
         self._prompts: list[PromptVersion] = []
         self._trouble: GenerationError | None = None
-        self._left_out = 0  # sub-questions beyond the limit
 
     @property
     def _most(self) -> int:
@@ -201,7 +200,7 @@ class _FanOutState:
         if texts is None:
             yield from searched_by_rules(self._question, self.tree, self._search, self._most, BAD_PLAN)
         else:
-            self._left_out += max(0, len(texts) - self._most)
+            self.tree.left_out += max(0, len(texts) - self._most)
             note = "" if texts else NOTHING_TO_TAKE_APART
             yield from self._searched(texts[: self._most], 0, "part of the model's plan", note)
 
@@ -242,7 +241,7 @@ class _FanOutState:
         room = self._most - before
         distinct = {normal(text): (number, text) for number, text in reversed(further)}
         kept = sorted(distinct.values(), key=further.index)[:room]
-        self._left_out += len(distinct) - len(kept)
+        self.tree.left_out += len(distinct) - len(kept)
         for parent in dict.fromkeys(number for number, _ in kept):
             texts = [text for number, text in kept if number == parent]
             yield from self._searched(texts, parent, f"asked by the answer to sub-question {parent}")
@@ -284,9 +283,8 @@ class _FanOutState:
             raise outcome.error
         answer = replace(answer, usage=self._calls.usage, prompts=(*self._prompts, prompt.version))
         summary = f"{len(self.tree.nodes)} sub-questions, {self._calls.made} calls."
-        if self._left_out:
-            summary += f" {self._left_out} further sub-questions were left out: at most {self._most} are asked."
-        if self._left_out and self._most < self._config.max_sub_questions:
+        summary += self.tree.left_out_words(self._most)
+        if self.tree.left_out and self._most < self._config.max_sub_questions:
             note = f"{summary} {budget_note(self._config.max_calls)} {answer.note}"
             return replace(answer, finish_reason="budget", note=note.strip())
         return replace(answer, note=f"{summary} {answer.note}".strip())

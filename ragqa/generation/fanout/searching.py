@@ -75,10 +75,10 @@ HOP_PASSAGES = 2  # the question's best documents whose names are followed
 MAX_BRIDGES = 3  # second-hop questions; more change nothing on HotpotQA set a
 
 
-def parts_of(question: str, ranking: Ranking, most: int) -> tuple[PlannedQuestion, ...]:
+def parts_of(question: str, ranking: Ranking) -> tuple[PlannedQuestion, ...]:
     """The parts that the rules find, with the titles of the ten best passages as whole names."""
     titles = sorted({hit.passage.title for hit in ranking.hits[:10] if hit.passage.title})
-    return decompose(question, most, titles)
+    return decompose(question, titles)
 
 
 def search_parts(parts: Sequence[PlannedQuestion], search: Search) -> Iterator[RankedSubQuestion]:

@@ -131,7 +131,9 @@ def test_a_question_that_finds_nothing_has_an_empty_answer():
 
 def test_the_limit_of_sub_questions_holds():
     config = Config(generation=GenerationConfig(generator="fan-out", max_sub_questions=1))
-    assert len(run(COMPARISON, config=config).of(EvidenceFound)) == 1
+    events = run(COMPARISON, config=config)
+    assert len(events.of(EvidenceFound)) == 1
+    assert "1 further sub-question was left out: the most is 1." in events.one(Answered).answer.note
 
 
 def test_a_sentence_of_two_sub_questions_comes_once_with_both_citations():

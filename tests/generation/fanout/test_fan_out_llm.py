@@ -208,7 +208,7 @@ def test_the_model_plans_no_more_than_allowed():
     done = run(answer(many), answer(EBEN_SAID), max_sub_questions=3)
     assert len(done.of(EvidenceFound)) == 3
     assert len(done.requests) == 1 + 3 + 1
-    assert "17 further sub-questions were left out: at most 3 are asked" in done.answer.note
+    assert "17 further sub-questions were left out: the most is 3." in done.answer.note
     assert done.answer.finish_reason == "stop"
     short = run(answer(many), answer(EBEN_SAID), max_calls=4)
     assert len(short.requests) == 4
