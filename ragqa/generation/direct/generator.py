@@ -231,7 +231,10 @@ class DirectGenerator:
         """The sentences that answer, then evidence in the order of the passages."""
         n_further = min(EVIDENCE, self._config.max_sentences - len(leads))
         further = _further(parts, weighed, leads, n_further, evidence)
-        return [weighed.sources[place] for place in (*leads, *sorted(further))]
+        chosen = [weighed.sources[place] for place in (*leads, *sorted(further))]
+        while len(chosen) > len(leads) and len(_after_lead_ins(chosen)) > self._config.max_sentences:
+            chosen.pop()
+        return chosen
 
     def _refusal(self, question: Question, weighed: Weighed, evidence: Evidence, ranking: Ranking) -> Answer:
         nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
@@ -242,6 +245,12 @@ class DirectGenerator:
         text, note = f"{REFUSAL}{missing} Nearest to it: {names}.", f"{_measured(likeliest)} {HOW_ON}"
         choices = _respelt(question.query, likeliest.missing, ranking)
         return Answer(text, (), self.name, self.model, raw=text, note=note, is_refusal=True, choices=choices)
+
+
+def _after_lead_ins(sources: Sequence[Source]) -> list[Source]:
+    """The sources, each item of a list after its lead-in, which comes once."""
+    pieces = [replace(one, text=text, lead_in=()) for one in sources for text in (*one.lead_in, one.text)]
+    return list(dict.fromkeys(pieces))
 
 
 def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> tuple[list[Source], str]:
@@ -263,7 +272,11 @@ def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> tuple
 def _drafted(
     chosen: Sequence[Source], n_leads: int, selection: Selection, evidence: Evidence, name: str
 ) -> Stream[GenerationEvent | Selected, None, Draft]:
-    """The quoted sentences, the first ``n_leads`` of which answer, and the selection with their passages."""
+    """The quoted sentences, the first ``n_leads`` of which answer, and the selection with their passages.
+
+    An item of a list is quoted after its lead-in, which several items share.
+    """
+    n_leads, chosen = len(_after_lead_ins(chosen[:n_leads])), _after_lead_ins(chosen)
     selection = yield from _with_their_passages(selection, chosen, evidence)
     texts = [" ".join(without_controls(one.text).split()) for one in selection.passages]  # as `Evidence` reads them
     quotes = [Quote(source.text, _citations(source, texts)) for source in chosen]

@@ -122,6 +122,26 @@ def test_a_fragment_is_read_as_a_question_too(question, read):
     assert list(dict.fromkeys(one for one, _ in selector.read)) == read
 
 
+def test_an_item_of_a_list_that_is_too_long_to_be_read_answers_after_its_lead_in():
+    long = " ".join(["in the ordinary course of its business"] * 12)
+    items = (f"(a) keep its gold {long};", f"(b) weigh its silver {long};", f"(c) report its lead {long}; and")
+    text = "\n".join(["A firm must:", *items, "(d) sell the following: (i) copper at noon; (ii) tin at night."])
+    selector = FakeSelector(tin=8.0)
+    _, answer, selection = asked("When is tin sold?", ranked(text, DENSITY), selector=selector)
+    said = [sentence.text for sentence in answer.sentences]
+    assert said == ["A firm must", "sell the following", "tin at night"]
+    assert all(one in selection.passages[0].text for one in said)
+    assert any(one.endswith(": A firm must sell the following tin at night") for _, one in selector.read)
+    _, short, _ = asked("When is tin sold?", ranked(text, DENSITY), selector=selector, max_sentences=1)
+    assert short.sentences[-1].text == "tin at night"
+
+
+def test_a_table_that_is_too_long_to_be_read_is_read_by_its_rows():
+    rows = "\n".join(f"Metal {n} | {n} pounds a ton | weighed at the gate by the keeper" for n in range(30))
+    _, answer, _ = asked("What does metal 7 cost?", ranked(rows, DENSITY), selector=FakeSelector(**{"Metal 7 ": 8.0}))
+    assert answer.sentences[0].text == "Metal 7 | 7 pounds a ton | weighed at the gate by the keeper"
+
+
 def test_the_selector_reads_a_bounded_number_of_sentences_with_what_stands_above_them():
     selector = FakeSelector(gold=4.0)
     asked(
