@@ -248,9 +248,12 @@ class DirectGenerator:
 
 
 def _after_lead_ins(sources: Sequence[Source]) -> list[Source]:
-    """The sources, each item of a list after its lead-in, which comes once."""
-    pieces = [replace(one, text=text, lead_in=()) for one in sources for text in (*one.lead_in, one.text)]
-    return list(dict.fromkeys(pieces))
+    """The sources, each item of a list after its lead-in; each text once."""
+    found: dict[str, Source] = {}
+    for one in sources:
+        for text in (*one.lead_in, one.text):
+            found.setdefault(text, replace(one, text=text, lead_in=()))
+    return list(found.values())
 
 
 def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> tuple[list[Source], str]:
