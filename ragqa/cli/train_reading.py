@@ -16,7 +16,14 @@ from ragqa.errors import ConfigError
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.strengths import labelled_strengths
-from ragqa.lab.training.answers import AnswerSources, AnswersTraining, answers_card, gather_questions, train_answers
+from ragqa.lab.training.answers import (
+    AnswerSources,
+    AnswersTraining,
+    answers_card,
+    gather_questions,
+    law_lists,
+    train_answers,
+)
 from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, write_card
 from ragqa.lab.training.nli import train_nli
@@ -65,6 +72,7 @@ Out = Annotated[
     squad=typer.Option(help="Questions of SQuAD 2.0, gzipped JSON lines."),
     without=typer.Option(help="JSON lines of questions to leave out of the training."),
     written=typer.Option(help="RAGQA_DATA: train also on our own questions about further passages of it."),
+    law=typer.Option("--law", help="Train also on our own questions about texts of law."),
     fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
     passes=typer.Option(min=1, help="Passes over the claims' questions, each with newly drawn sentences."),
     n_questions=typer.Option("--n-questions", min=1, help="Number of them in a pass, drawn at random; default: all."),
@@ -96,6 +104,7 @@ def answers(
     if teacher:
         steps = taught_lists(lists, *(load_selector(ScoringConfig(), name) for name in (teacher, base)))
         train = [*chain.from_iterable(tracked(steps, -(-len(lists) // LISTS_PER_STEP), "Teaching"))]
+        train += law_lists(sources)
     stderr().print(f"{len(train):,} questions to train on, {len(held_out):,} held out")
     training = AnswersTraining(
         base=base, rank=rank, frozen_layers=frozen_layers, seed=sources.seed, stop_after=stop_after

@@ -25,6 +25,7 @@ from ragqa.types import Passage, Question
 WRITTEN = DATA / "written_claims.jsonl.gz"
 JUDGED = DATA / "judged_sentences.jsonl.gz"
 GAPS = DATA / "written_gaps.jsonl.gz"
+LAW = DATA / "law_questions.jsonl.gz"
 LONGEST_TEXT = 6_000  # characters of a passage that are split; tables and annexes beyond give no sentences
 TEST_WRITERS = ("w42",)  # whose passages measure
 TEST_GAPS = ("own:d:", "own:o:")  # ids of the rules that measure begin so
@@ -61,6 +62,18 @@ class JudgedQuestion:
 
     question: str
     sentences: tuple[tuple[str, str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _LawText:
+    """A text of law: its name, its sentences below their headings, and questions about it.
+
+    A question is (its text, positions of sentences, which of these answer).
+    """
+
+    id: str
+    sentences: tuple[str, ...]
+    questions: tuple[tuple[str, tuple[int, ...], tuple[float, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +154,18 @@ def judged_questions(data: Path, fold: int | None = None, *, is_test: bool = Fal
         if sentences:
             found.append(JudgedQuestion(row.question, tuple(sentences)))
     return tuple(found)
+
+
+def law_questions() -> tuple[JudgedQuestion, ...]:
+    """Our own questions about texts of law, each with some of its nearest sentences; these stand below their headings.
+
+    Raises CorpusError.
+    """
+    return tuple(
+        JudgedQuestion(question, tuple((law.sentences[n], "", label) for n, label in zip(places, labels, strict=True)))
+        for law in rows_of(LAW, _LawText)
+        for question, places, labels in law.questions
+    )
 
 
 def _source_of(passage_id: str) -> str:

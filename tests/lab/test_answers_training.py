@@ -164,6 +164,15 @@ def test_so_many_questions_are_drawn_and_the_judged_ones_stand_beside_them(claim
     }
 
 
+def test_questions_about_law_are_in_each_pass_if_they_are_asked_for(claims, monkeypatch):
+    law = JudgedQuestion("who pays", (("Act › 1: The owner pays.", "", 1.0), ("Act › 2: Fees are due.", "", 0.0)))
+    monkeypatch.setattr(training_of_answers, "law_questions", lambda: (law,))
+    without, _ = gather_questions(AnswerSources(claims=claims, passes=2))
+    train, _ = gather_questions(AnswerSources(claims=claims, passes=2, law=True))
+    assert len(train) == len(without) + 2
+    assert (law.sentences[0][0], law.sentences[1][0]) in {one.sentences for one in train}
+
+
 def test_a_part_of_an_answer_is_half_an_answer_to_learn(tmp_path):
     base = write_trainable(tmp_path / "base", VOCABULARY)
     model = load_classifier(base, LABELS, dropout=0.0, seed=1, frozen_layers=0)

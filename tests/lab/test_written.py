@@ -13,6 +13,7 @@ from ragqa.lab.written import (
     WRITTEN,
     digest_of,
     judged_questions,
+    law_questions,
     written_gaps,
     written_gold,
     written_passages,
@@ -101,6 +102,14 @@ def test_shipped_judgements_hold_no_text_of_others():
             assert number >= 0
             assert len(sha256) == 16
             assert answers in {0, 1, 2}
+
+
+def test_the_shipped_questions_about_law_have_sentences_that_answer_or_none():
+    found = law_questions()
+    answered = [one for one in found if any(far for *_, far in one.sentences)]
+    assert len(found) > 1_500
+    assert 0.6 < len(answered) / len(found) < 0.8
+    assert all(len({text for text, *_ in one.sentences}) == len(one.sentences) > 2 for one in found)
 
 
 def test_each_shipped_passage_has_two_claims_of_each_label_and_holds_no_text_of_others():

@@ -38,7 +38,7 @@ from ragqa.lab.training.loop import (
 )
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.lab.training.reranker import LABELS, logits_of
-from ragqa.lab.written import JudgedQuestion, judged_questions, written_passages
+from ragqa.lab.written import JudgedQuestion, judged_questions, law_questions, written_passages
 from ragqa.models import fingerprint, resolve_model
 from ragqa.models.inference.pair_encoding import PairEncoder
 from ragqa.models.inference.torch_engine import load_tokenizer
@@ -66,6 +66,7 @@ class AnswerSources:
     squad: Path | None = None  # JSON lines of {question, title, context, answerable, answers}
     without: Path | None = None  # JSON lines of questions that must not be trained on
     written: Path | None = None  # RAGQA_DATA, whose further passages have questions of our own
+    law: bool = False  # our own questions about texts of law, in each pass
     fold: int | None = None
     passes: int = 2  # over the claims' questions and the judged ones, with new sentences drawn in each
     n_questions: int | None = None  # of the claims' and our own in a pass, drawn at random; None: all
@@ -126,7 +127,17 @@ def gather_questions(sources: AnswerSources) -> tuple[list[LabelledQuestion], li
         these = learnt if n is None else chance.sample(learnt, min(n, len(learnt)))
         train += [_drawn(one, sources.n_foreign, chance) for one in these]
         train += [_drawn_of_judged(one, chance) for one in judged]
+        train += law_lists(sources)
     return [*train, *(_drawn(one, max(0, sources.n_foreign - 1), chance) for one in squad)], held_out
+
+
+def law_lists(sources: AnswerSources) -> list[LabelledQuestion]:
+    """Our own questions about texts of law, if they are asked for. Raises CorpusError."""
+    found = []
+    for one in law_questions() if sources.law else ():
+        texts, _, far = zip(*one.sentences, strict=True)
+        found.append(LabelledQuestion(one.question, texts, far))
+    return found
 
 
 def _headings(documents: Path) -> dict[str, str]:
