@@ -105,6 +105,12 @@ def test_whatever_changes_a_ranking_has_it_made_again(tmp_path, index, config, q
     assert len(bm25.calls) == 2
 
 
+def test_a_retriever_of_another_package_is_asked_each_time_as_its_code_may_have_changed(tmp_path):
+    ranker(tmp_path, retriever("titles", "ab")).rank("why")
+    (found,) = ranker(tmp_path, retriever("titles", "cd")).rank("why").rankings
+    assert [hit.passage.passage_id for hit in found.hits] == ["c", "d"]
+
+
 def test_without_a_cache_everything_is_ranked_each_time():
     bm25 = retriever("bm25", "abd")
     both = [Ranker(make_index(), [bm25], Config()).rank("why").rankings for _ in range(2)]
