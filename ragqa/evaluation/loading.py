@@ -17,6 +17,7 @@ from ragqa import loading
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
+from ragqa.generation.prompts import load_prompt
 from ragqa.index import Index, build_events, index_info, open_index
 from ragqa.infra.journal import digest
 from ragqa.pipeline import Pipeline, load_pipeline
@@ -125,10 +126,13 @@ def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
     later = [name for name in ("local_model", "quote_anyway") if not plain["generation"][name]]  # unknown before 0.3.0
     for name in ("timeout_seconds", "max_retries", "parallel_calls", *later):
         del plain["generation"][name]
+    folder = prompt_folder()
+    own = {file.stem: load_prompt(file.stem, folder).version.version for file in folder.glob("*.txt")} if folder else {}
     return stamp_of(questions, pipeline.index) | {
         "settings": plain,
         "models": {role: asdict(info) for role, info in pipeline.infos.items()},
-        "prompts": str(prompt_folder() or ""),
+        "prompts": str(folder or ""),
+        **({"prompt_texts": own} if own else {}),
     }
 
 

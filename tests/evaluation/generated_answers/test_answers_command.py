@@ -220,6 +220,11 @@ def test_the_stamp_of_an_answer_holds_all_that_decides_it_and_nothing_else(place
     assert stamp(model="another") != plain
     monkeypatch.setenv("RAGQA_PROMPTS", str(place))
     assert stamp() == plain | {"prompts": str(place)}
+    stamps = []
+    for text in ("Answer briefly.", "Answer at length."):
+        (place / "answer.txt").write_text(text)
+        stamps.append(stamp())
+    assert stamps[0] != stamps[1]
 
 
 @pytest.mark.parametrize(
