@@ -408,6 +408,8 @@ class TestBertEncoder:
             ({"layer": "encoder.layer.9.output.dense"}, "factors that fit"),
             ({"shape": (384, 384)}, "factors that fit"),
             ({"use_dora": True}, "plain LoRA"),
+            ({"alpha_pattern": {"layer.5.output.dense": 8}}, "plain LoRA"),
+            ({"rank_pattern": {"layer.5.output.dense": 2}, "r": 8}, "plain LoRA"),
             ({"r": 0}, "PEFT's format"),
         ],
     )
