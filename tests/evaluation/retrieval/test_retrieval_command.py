@@ -8,13 +8,16 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.corpus.demo import DEMOS
+from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval import tables
 from ragqa.evaluation.benchmarks.retrieval.benchmark import BENCHMARK, QUESTIONS
+from ragqa.evaluation.benchmarks.retrieval.setups import setups_of
 from ragqa.evaluation.benchmarks.retrieval.tables import published_rows
 from ragqa.evaluation.catalogue import benchmark_of, demo_files, offered_files
 from ragqa.evaluation.run import run
+from ragqa.settings.config import Config, FusionConfig
 from ragqa.settings.paths import Paths
-from ragqa.settings.presets import PRESETS
+from ragqa.settings.presets import PRESETS, Preset
 from tests.support.made import read_run
 from tests.support.pandachat_set import submission, write_set
 
@@ -50,6 +53,14 @@ def test_files_with_gold_are_known_by_what_they_hold(tmp_path):
         "questions_1.json",
         "questions_2.json",
     }
+
+
+def test_presets_of_one_name_are_refused_as_their_figures_would_be_mixed():
+    settings = BENCHMARK.settings(questions=DEMO.question_files[0])
+    for names in (("mine", "mine"), ("my own", "my-own")):
+        presets = [Preset(name, "", fusion=FusionConfig.of(bm25=n, dense=1)) for n, name in enumerate(names, start=1)]
+        with pytest.raises(ConfigError, match=f"found {names[0]!r} and {names[1]!r}"):
+            setups_of(settings, ("bm25", "dense"), presets, Config())
 
 
 @pytest.mark.model

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ragqa.corpus.questions import GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Json, Settings, Task
-from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of
+from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of, stem_of
 from ragqa.evaluation.benchmarks.retrieval.rankings import Ranker, cut, unpacked
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.generator import searched_by_rules
@@ -116,7 +116,11 @@ def _search(loaded: RetrievalContext, question: str, setup: Setup) -> Ranking:
 def setups_of(
     settings: Settings, names: Sequence[str], presets: Sequence[Preset], config: Config
 ) -> tuple[tuple[Setup, ...], str]:
-    """Each ranking alone, the default fusion, each preset, and reranking and fan-out of the baseline."""
+    """Each ranking alone, the default fusion, each preset, and reranking and fan-out of the baseline; then the name of
+    the baseline.
+
+    Raises ConfigError for an unknown baseline, or if two configurations have one name or one name of files.
+    """
     top_k = config.retrieval.top_k
     setups = [Setup(name, None, top_k) for name in names]
     setups.append(Setup(FUSED, replace(FusionConfig(), weights=own_weights(FusionConfig().weights, names)), top_k))
@@ -138,6 +142,13 @@ def setups_of(
         base = next(one for one in setups if one.name == baseline)
         fusion = base.fusion or FusionConfig.of("wsum", **{baseline: 1.0})
         setups.append(Setup(f"{baseline}, fan-out", fusion, top_k, baseline, fan_out=True))
+    stems = [stem_of(one.name) for one in setups]
+    twice = [one.name for one, stem in zip(setups, stems, strict=True) if stems.count(stem) > 1]
+    if twice:
+        raise ConfigError(
+            f"expected presets whose names differ in letters or digits, found {' and '.join(map(repr, twice))}: their "
+            "figures and files would be taken for each other's; rename one or leave it out"
+        )
     return tuple(setups), baseline
 
 
