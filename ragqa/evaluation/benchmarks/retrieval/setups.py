@@ -109,7 +109,7 @@ def _fanned_out(loaded: RetrievalContext, item: Item, single: Ranking, setup: Se
 
 
 def _search(loaded: RetrievalContext, question: str, setup: Setup) -> Ranking:
-    rankings = cut(loaded.ranker.rank(question).rankings, loaded.config.retrieval.top_k)
+    rankings = cut(loaded.ranker.rank(question).rankings, setup.top_k)
     return fuse(rankings, setup.fusion or FusionConfig())
 
 
@@ -141,7 +141,7 @@ def setups_of(
     if settings["fan_out"]:
         base = next(one for one in setups if one.name == baseline)
         fusion = base.fusion or FusionConfig.of("wsum", **{baseline: 1.0})
-        setups.append(Setup(f"{baseline}, fan-out", fusion, top_k, baseline, fan_out=True))
+        setups.append(Setup(f"{baseline}, fan-out", fusion, base.top_k, baseline, fan_out=True))
     stems = [stem_of(one.name) for one in setups]
     twice = [one.name for one, stem in zip(setups, stems, strict=True) if stems.count(stem) > 1]
     if twice:
