@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.infra.disk_cache import RecentResults
+from ragqa.loading import load_encoder
 from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import local_models
@@ -370,6 +371,17 @@ class TestBertEncoder:
             assert not covers(weights_of(str(folder))), file
             with pytest.raises(ModelError, match="not a BERT with mean pooling"):
                 BertEncoder(str(folder))
+
+    @pytest.mark.parametrize("config", [None, "{"])
+    def test_a_model_without_a_readable_config_is_named(self, tmp_path, config):
+        folder = tmp_path / "damaged"
+        shutil.copytree(weights_of(EMBEDDED).folder, folder)
+        (folder / "config.json").unlink()
+        if config:
+            (folder / "config.json").write_text(config)
+        assert not covers(weights_of(str(folder)))
+        with pytest.raises(ModelError, match="damaged"):
+            load_encoder(str(folder))
 
     def test_bf16_agrees_with_fp32(self):
         texts = [f"A firm of class {n} must keep records of {'client ' * n}money." for n in range(40)]
