@@ -83,6 +83,12 @@ def test_the_graph_of_an_mpnet_gives_what_torch_gives(tmp_path):
         assert engine.infer([rows])[0] == pytest.approx(by_torch.infer([rows])[0], abs=1e-4)
 
 
+def test_sizes_that_a_config_leaves_out_are_those_of_its_kind():
+    sizes = ("num_hidden_layers", "num_attention_heads")
+    shape = bert_shape({name: value for name, value in COVERED.items() if name not in sizes})
+    assert (shape.n_layers, shape.n_heads) == (12, 12)  # as transformers reads it
+
+
 def test_padding_does_not_change_a_result(folder):
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     rows = inputs(2, 24, n_kept=9)
