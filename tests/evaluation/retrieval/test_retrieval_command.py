@@ -1,23 +1,29 @@
 """`ragqa eval retrieval` as its user runs it: tables, files, presets, rerankers, fan-out, continuing after a stop."""
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.corpus.demo import DEMOS
+from ragqa.english.words import Analyser
 from ragqa.errors import ConfigError
-from ragqa.evaluation.benchmarks.retrieval import tables
+from ragqa.evaluation.benchmarks.retrieval import benchmark, tables
 from ragqa.evaluation.benchmarks.retrieval.benchmark import BENCHMARK, QUESTIONS
 from ragqa.evaluation.benchmarks.retrieval.setups import setups_of
 from ragqa.evaluation.benchmarks.retrieval.tables import published_rows
 from ragqa.evaluation.catalogue import benchmark_of, demo_files, offered_files
 from ragqa.evaluation.run import run
+from ragqa.plugins import registry
 from ragqa.settings.config import Config, FusionConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS, Preset
+from ragqa.types import Ranking, ScoredPassage
+from tests.support.fakes import FakeRetriever, passage
 from tests.support.made import read_run
 from tests.support.pandachat_set import submission, write_set
 
@@ -61,6 +67,29 @@ def test_presets_of_one_name_are_refused_as_their_figures_would_be_mixed():
         presets = [Preset(name, "", fusion=FusionConfig.of(bm25=n, dense=1)) for n, name in enumerate(names, start=1)]
         with pytest.raises(ConfigError, match=f"found {names[0]!r} and {names[1]!r}"):
             setups_of(settings, ("bm25", "dense"), presets, Config())
+
+
+def test_a_run_does_not_go_on_with_a_retriever_that_a_package_has_added_meanwhile(tmp_path, monkeypatch):
+    one = passage("1:1.1")
+    gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps([{"QuestionID": "q", "Question": "Who reports?", "Passages": gold}]))
+    about = {"name": "rules", "encoder": "", "encoder_fingerprint": "", "n_documents": 1, "n_passages": 1}
+    manifest = SimpleNamespace(files=[], rankings=(), size_bytes=1, analyser=Analyser(), **about)
+    index = SimpleNamespace(passages=(one,), position_of={"1:1.1": 0}, manifest=manifest)
+
+    def measured(*names):
+        found = [FakeRetriever(Ranking.of(name, [ScoredPassage(one, 1.0)])) for name in names]
+        monkeypatch.setattr(benchmark, "retrievers_of", lambda *_, **__: (index, found, FusionConfig()))
+        settings = BENCHMARK.settings(questions=file, index="rules")
+        *_, last = run(BENCHMARK, settings, tmp_path / "run", Paths(tmp_path))
+        return list(last.report.data["measures"])
+
+    assert measured("bm25") == ["bm25", "fused"]
+    points = {"titles": EntryPoint("titles", "no.module:Titles", registry.RETRIEVERS)}
+    monkeypatch.setattr(registry, "entry_points_of", lambda _: points)
+    with pytest.raises(ConfigError, match=r"settings.added was None, is \['titles'\]"):
+        measured("bm25", "titles")
 
 
 @pytest.mark.model
