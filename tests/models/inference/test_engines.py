@@ -13,6 +13,7 @@ from ragqa.errors import ModelError
 from ragqa.models.inference import bert_graph, classifier
 from ragqa.models.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.classifier import INPUTS, SequenceClassifier, read_config
+from ragqa.models.inference.weights import PACKED, pack
 from tests.support.tiny_models import write_classifier
 
 pytestmark = pytest.mark.long
@@ -197,6 +198,21 @@ def test_labels_that_do_not_fit_the_weights_are_refused_when_loading(tmp_path):
     file.write_text(file.read_text().replace('"2": "neutral"', '"2": "neutral", "3": "other"'))
     with pytest.raises(ModelError, match="cannot be loaded"):
         SequenceClassifier(tmp_path, "fp32")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_missing_weights_are_not_replaced_by_random_ones(tmp_path, packed):
+    from safetensors.numpy import load_file, save_file
+
+    folder = write_classifier(tmp_path / "model", LABELS)
+    weights = load_file(folder / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    if packed:
+        (folder / "model.safetensors").rename(tmp_path / "rest")
+        pack(weights, {}, "model", folder / PACKED)
+    with pytest.raises(ModelError, match=r"1 of its weights are missing, such as classifier\.weight"):
+        SequenceClassifier(folder, "fp32")
 
 
 def test_a_graphics_card_is_used_by_torch_and_named(folder, monkeypatch, tmp_path):
