@@ -161,6 +161,14 @@ def test_a_model_openvino_does_not_cover_is_computed_by_torch(tmp_path):
     assert found.logits([("the sky is blue " * 20, "firms")]).shape == (1, 3)
 
 
+def test_a_long_text_fits_into_positions_that_are_no_multiple_of_eight(tmp_path, monkeypatch):
+    write_classifier(tmp_path, LABELS, positions=60)
+    texts = [("the sky is blue " * 30, "firms must keep records")]
+    expected = SequenceClassifier(tmp_path, "fp32").logits(texts)
+    monkeypatch.setattr(classifier, "openvino_version", lambda: None)
+    assert SequenceClassifier(tmp_path, "fp32").logits(texts) == pytest.approx(expected, abs=1e-4)
+
+
 def test_without_openvino_torch_computes_the_same_and_says_so(folder, monkeypatch, caplog):
     expected = SequenceClassifier(folder, "fp32").logits([("the sky", "is blue")])
     monkeypatch.setattr(classifier, "openvino_version", lambda: None)
