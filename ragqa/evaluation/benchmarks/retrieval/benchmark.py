@@ -64,7 +64,8 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )
     added = [name for name in names if name in registry.entry_points_of(registry.RETRIEVERS)]
-    stamp = stamp_of(questions, index, retrieval=asdict(deep.retrieval), **({"added": added} if added else {}))
+    decided: dict[str, Any] = {"retrieval": asdict(deep.retrieval), **({"added": added} if added else {})}
+    stamp = stamp_of(questions, index, **decided)
     scoring = {
         "setups": [asdict(setup) for setup in setups],
         "rerankers": {name: asdict(model.info) for name, model in rerankers.items()},
