@@ -212,3 +212,24 @@ def test_a_fan_out_searches_as_deep_as_the_preset_that_it_is_compared_with():
     rankings = rankings_of(task, item, solution, notes)
     assert notes["shallow, fan-out"]["asked"] > 0
     assert [len(rankings[name].hits) for name in ("fused", "shallow", "shallow, fan-out")] == [4, 2, 2]
+
+
+def test_a_reranker_that_reads_scores_reads_those_of_each_preset():
+    class ByScore(CountingReranker):
+        def score_hits(self, question, hits, depth, corpus):
+            return [hit.score for hit in hits[:depth]]
+
+    found = Ranker(make_index(), [retriever("bm25", "abcd"), retriever("dense", "abcd", 1)], Config())
+    presets = [
+        Preset(name, "", fusion=FusionConfig.of("rrf", **weights), reranking=RerankingConfig("m", 4, 1.0))
+        for name, weights in (("one", {"bm25": 1}), ("both", {"bm25": 1, "dense": 1}))
+    ]
+    settings = {"baseline": "fused", "reranker": "", "fan_out": False}
+    setups, _ = setups_of(settings, ["bm25", "dense"], presets, Config())
+    models = {"m": ByScore()}
+    task = Task((), {}, RetrievalContext(make_index(), found, setups, "fused", "fused", "passage", Config(), models))
+    item = Item(1, Question("why"))
+    solution = {"rankings": [found.packed(one) for one in found.rank(item.question.text).rankings]}
+    rankings = rankings_of(task, item, solution, {})
+    raw = {name: rankings[name].hits[0].reranking[1].raw for name in ("one", "both")}
+    assert raw == {"one": pytest.approx(1 / 61), "both": pytest.approx(2 / 61)}

@@ -19,6 +19,7 @@ from ragqa.index import Index
 from ragqa.infra.journal import digest
 from ragqa.plugins.protocols import Reranker
 from ragqa.retrieval.ranking import fitting_fusion, own_weights
+from ragqa.retrieval.reranker import TextReranker
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.settings.presets import Preset
 from ragqa.types import Ranking
@@ -83,9 +84,12 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
 def _reranked(
     loaded: RetrievalContext, item: Item, fused: Ranking, config: RerankingConfig, notes: dict[str, Any]
 ) -> Ranking:
-    key = digest({"model": config.model, "depth": config.depth, "hits": ids_of(fused, "passage")[: config.depth]})
+    reranker = loaded.rerankers[config.model]
+    read: dict[str, Any] = {"hits": ids_of(fused, "passage")[: config.depth]}
+    if not isinstance(reranker, TextReranker):  # may read the scores of all hits, which other weights change
+        read["scores"] = [[hit.passage.passage_id, hit.score] for hit in fused.hits]
+    key = digest({"model": config.model, "depth": config.depth, **read})
     if key not in notes:
-        reranker = loaded.rerankers[config.model]
         scores, seconds = loaded.ranker.read_again(reranker, item.question.text, fused, config.depth)
         notes[key] = {"scores": scores, "seconds": seconds, "model": config.model, "depth": config.depth}
     return rerank(fused, notes[key]["scores"], config)
