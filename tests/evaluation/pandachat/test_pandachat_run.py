@@ -280,6 +280,12 @@ def test_submissions_are_counted_beside_a_run(world, run_command, tmp_path):
     assert (out / f"{SYSTEM}_results.json").is_file()
 
 
+def test_a_submission_with_the_name_of_the_runs_own_is_refused(world, run_command, tmp_path):
+    write_submission(tmp_path / SYSTEM, submission_json("theirs", 0.5, load_pandachat_rows(world[0]), [[GARDEN]] * 4))
+    with pytest.raises(ConfigError, match=f"other names than '{SYSTEM}'"):
+        run_command("--index", "mini", "--preset", "BM25 only", "--submission", tmp_path / SYSTEM)
+
+
 @pytest.mark.model
 @pytest.mark.data
 @pytest.mark.slow

@@ -161,6 +161,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     check_index(index, place)
     encoder = Path(index.manifest.encoder).name
     system = settings["system"] or ", ".join(filter(None, (f"ragqa-{encoder}", settings["preset"])))
+    if (own := submission_file_name(system)) in read:
+        msg = f"expected submissions of other names than {own!r}, which this run writes, found one; rename it, or name "
+        raise ConfigError(msg + "this run's system with --system")
     ranker = warmed(ranker_of(retrievers, config.retrieval, fusion))
     context = replace(context, system=system, ranker=ranker)
     items = [Item(number, one.question, one) for number, one in enumerate(questions, start=1)]
