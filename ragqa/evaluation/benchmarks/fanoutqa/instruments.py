@@ -26,7 +26,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ragqa.errors import ModelError
+from ragqa.errors import GenerationError, ModelError
 from ragqa.evaluation.benchmark import Item
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     ROUGE_TYPES,
@@ -306,6 +306,8 @@ class LlmJudge:
         else:
             with caching_replies(self._memory(question)):
                 self._read(messages, reply)
+        if reply.broke:  # the last character that arrived is no verdict
+            raise GenerationError(f"the judgement broke off: {reply.broke}; run the same command again")
         return verdict_of(reply.raw)
 
     def _read(self, messages: list[Message], reply: Reply) -> None:
