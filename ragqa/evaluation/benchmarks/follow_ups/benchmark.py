@@ -121,4 +121,5 @@ BENCHMARK: Final = Benchmark.of(
     options=(PART, GENERATOR, LIMIT, PARALLEL),
     right="the rewriting has all that it must have and nothing that it must not",
     doing="Rewriting",
+    outputs=("report.json",),
 )

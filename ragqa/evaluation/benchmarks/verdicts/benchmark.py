@@ -306,4 +306,5 @@ BENCHMARK: Final = Benchmark.of(
     options=OPTIONS,
     right="the verdict is the one that is known to be right",
     doing="Judging probes",
+    outputs=("report.json",),
 )
