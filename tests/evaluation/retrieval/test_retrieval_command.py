@@ -69,7 +69,9 @@ def test_presets_of_one_name_are_refused_as_their_figures_would_be_mixed():
             setups_of(settings, ("bm25", "dense"), presets, Config())
 
 
-def test_a_run_does_not_go_on_with_a_retriever_that_a_package_has_added_meanwhile(tmp_path, monkeypatch):
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Runs the benchmark on one passage with retrievers of these names; the names in the report."""
     one = passage("1:1.1")
     gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
     file = tmp_path / "questions.json"
@@ -78,18 +80,32 @@ def test_a_run_does_not_go_on_with_a_retriever_that_a_package_has_added_meanwhil
     manifest = SimpleNamespace(files=[], rankings=(), size_bytes=1, analyser=Analyser(), **about)
     index = SimpleNamespace(passages=(one,), position_of={"1:1.1": 0}, manifest=manifest)
 
-    def measured(*names):
+    def run_it(*names, **how):
         found = [FakeRetriever(Ranking.of(name, [ScoredPassage(one, 1.0)])) for name in names]
         monkeypatch.setattr(benchmark, "retrievers_of", lambda *_, **__: (index, found, FusionConfig()))
         settings = BENCHMARK.settings(questions=file, index="rules")
-        *_, last = run(BENCHMARK, settings, tmp_path / "run", Paths(tmp_path))
+        *_, last = run(BENCHMARK, settings, tmp_path / "run", Paths(tmp_path), **how)
         return list(last.report.data["measures"])
 
+    return run_it
+
+
+def test_a_run_does_not_go_on_with_a_retriever_that_a_package_has_added_meanwhile(measured, monkeypatch):
     assert measured("bm25") == ["bm25", "fused"]
     points = {"titles": EntryPoint("titles", "no.module:Titles", registry.RETRIEVERS)}
     monkeypatch.setattr(registry, "entry_points_of", lambda _: points)
     with pytest.raises(ConfigError, match=r"settings.added was None, is \['titles'\]"):
         measured("bm25", "titles")
+
+
+def test_no_ranking_of_others_is_overwritten(measured, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "bm25.run").write_text("mine")
+    with pytest.raises(ConfigError, match=r"holds bm25\.run of something else"):
+        measured("bm25")
+    (tmp_path / "run" / "bm25.run").unlink()
+    measured("bm25")
+    assert measured("bm25", restart=True) == ["bm25", "fused"]
 
 
 @pytest.mark.model

@@ -73,7 +73,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     shas = (digest({"text": one.question.text, "gold": sorted(one.gold)}) for one in gold)
     items = [Item(n, one.question, one, sha) for n, (one, sha) in enumerate(zip(gold, shas, strict=True), start=1)]
     columns = tuple(Column(name, display_name(name)) for name in SHOWN[unit])
-    return Task(items, stamp, loaded, columns, json.loads(json.dumps(scoring)))
+    written = (f"{stem_of(setup.name)}.{end}" for setup in setups for end in ("run", "questions.jsonl"))
+    outputs = tuple(name for name in written if name not in BENCHMARK.outputs)
+    return Task(items, stamp, loaded, columns, json.loads(json.dumps(scoring)), outputs=outputs)
 
 
 def solve(task: Task, item: Item) -> Json:
