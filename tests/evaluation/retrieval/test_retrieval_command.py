@@ -1,5 +1,6 @@
 """`ragqa eval retrieval` as its user runs it: tables, files, presets, rerankers, fan-out, continuing after a stop."""
 
+import gzip
 import json
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -80,7 +81,7 @@ def measured(tmp_path, monkeypatch):
     manifest = SimpleNamespace(files=[], rankings=(), size_bytes=1, analyser=Analyser(), **about)
     index = SimpleNamespace(passages=(one,), position_of={"1:1.1": 0}, manifest=manifest)
 
-    def run_it(*names, **how):
+    def run_it(*names, file=file, **how):
         found = [FakeRetriever(Ranking.of(name, [ScoredPassage(one, 1.0)])) for name in names]
         monkeypatch.setattr(benchmark, "retrievers_of", lambda *_, **__: (index, found, FusionConfig()))
         settings = BENCHMARK.settings(questions=file, index="rules")
@@ -96,6 +97,12 @@ def test_a_run_does_not_go_on_with_a_retriever_that_a_package_has_added_meanwhil
     monkeypatch.setattr(registry, "entry_points_of", lambda _: points)
     with pytest.raises(ConfigError, match=r"settings.added was None, is \['titles'\]"):
         measured("bm25", "titles")
+
+
+def test_packed_questions_are_asked(measured, tmp_path):
+    file = tmp_path / "questions.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"question": "Who reports?", "gold_passage_ids": ["1"]}'))
+    assert measured("bm25", file=file) == ["bm25", "fused"]
 
 
 def test_no_ranking_of_others_is_overwritten(measured, tmp_path):
