@@ -129,6 +129,17 @@ def test_a_ranking_without_weight_is_not_asked():
     assert asked.calls == [("?", 7)]
 
 
+def test_a_ranking_without_weight_is_asked_for_one_that_follows_it():
+    class Citing(FakeRetriever):
+        def follow(self, question, rankings, top_k):
+            return Ranking.of("citations", [hit for ranking in rankings for hit in ranking.hits])
+
+    bm25, dense = (FakeRetriever(Ranking.of(n, [ScoredPassage(passage(n), 1.0)])) for n in ("bm25", "dense"))
+    retrievers = bm25, dense, Citing(Ranking.of("citations", []))
+    ranking = ranker_of(retrievers, RetrievalConfig(), FusionConfig.of(bm25=1, citations=1))("?")
+    assert {hit.passage.passage_id for hit in ranking.hits} == {"bm25", "dense"}
+
+
 # The index ----------------------------------------------------------------------------------------------------------
 
 
