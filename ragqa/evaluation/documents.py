@@ -70,11 +70,13 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
     for place in gold:
         row = rows[place["kind"]]
         row["n"] += 1
-        row["numbered"] += bool(_parts(place.get("number", ""))) and place.get("number_recoverable", True)
+        is_numbered = bool(_parts(place.get("number", "")) and place.get("number_recoverable", True))
+        row["numbered"] += is_numbered
         row["headed"] += bool(place.get("heading"))
         document = read.get(place["file"]) or read.get(_stem(place["file"]))
         if document is not None:
-            row.update(_found(place, *document))
+            uncounted = () if is_numbered or place["kind"] == "reference" else ("both", "alone")
+            row.update(one for one in _found(place, *document) if one not in uncounted)
     messages = tuple(stream.messages) if isinstance(stream, TellingStream) else ()
     names = "n", "text", "numbered", "both", "alone", "headed", "heading"
     return tuple(

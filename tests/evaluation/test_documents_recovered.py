@@ -35,6 +35,15 @@ def test_text_number_and_heading_are_counted_apart(tmp_path):
     assert messages == ()
 
 
+def test_a_number_that_cannot_be_recovered_is_in_no_share(tmp_path):
+    write(tmp_path)
+    file = tmp_path / "gold.jsonl"
+    first, *others = map(json.loads, file.read_text().splitlines())
+    file.write_text("\n".join(map(json.dumps, [first | {"number_recoverable": False}, *others])))
+    [row], _ = recovered(tmp_path, 128)
+    assert (row.numbered, row.both, row.alone, row.text) == (2, 0, 0, 2)
+
+
 def test_the_command_prints_a_row_for_each_kind(tmp_path):
     write(tmp_path)
     result = CliRunner().invoke(app, ["eval", "documents", str(tmp_path)])
