@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.corpus.files import JsonItem
 from ragqa.corpus.formats import open_stream
 from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.streams import TellingStream
@@ -58,7 +59,7 @@ class _Read:
 
 def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...], tuple[str, ...]]:
     """The table of a folder, by kind, and the messages of its parsing. Raises CorpusError if it cannot be read."""
-    gold = [item.values for item in read_json_lines(folder / GOLD, GOLD)]
+    gold = [_place(item) for item in read_json_lines(folder / GOLD, GOLD)]
     stream = open_stream(folder, "documents", chunk_max_tokens=chunk_max_tokens)
     read = {}
     for _, passages in stream.articles():
@@ -69,16 +70,30 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
     for place in gold:
         row = rows[place["kind"]]
         row["n"] += 1
-        row["numbered"] += bool(_parts(place.get("number", ""))) and place.get("number_recoverable", True)
+        is_numbered = bool(_parts(place.get("number", "")) and place.get("number_recoverable", True))
+        row["numbered"] += is_numbered
         row["headed"] += bool(place.get("heading"))
         document = read.get(place["file"]) or read.get(_stem(place["file"]))
         if document is not None:
-            row.update(_found(place, *document))
+            uncounted = () if is_numbered or place["kind"] == "reference" else ("both", "alone")
+            row.update(one for one in _found(place, *document) if one not in uncounted)
     messages = tuple(stream.messages) if isinstance(stream, TellingStream) else ()
     names = "n", "text", "numbered", "both", "alone", "headed", "heading"
     return tuple(
         Recovered(folder.name, kind, *(row[name] for name in names)) for kind, row in sorted(rows.items())
     ), messages
+
+
+def _place(item: JsonItem) -> Mapping[str, Any]:
+    """The place of this line. Raises CorpusError if it lacks its file, its kind, its text or what a reference names."""
+    item.line("file")
+    if item.line("kind") != "reference":
+        item.text("text")
+    elif isinstance(item.values.get("to"), list):
+        item.texts("to")
+    else:
+        item.line("to")
+    return item.values
 
 
 def _found(place: Mapping[str, Any], document: _Read, items: _Read) -> Iterator[str]:

@@ -15,9 +15,11 @@ from typing import Any
 
 from ragqa import loading
 from ragqa.corpus.files import read_utf8
-from ragqa.errors import ConfigError, IndexNotFoundError
+from ragqa.errors import ConfigError, CorpusError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
+from ragqa.generation.prompts import load_prompt
 from ragqa.index import Index, build_events, index_info, open_index
+from ragqa.infra.files import sha256_of
 from ragqa.infra.journal import digest
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.plugins.protocols import Retriever
@@ -106,12 +108,23 @@ def stamp_of(
     manifest = index.manifest
     return {
         "input": questions.name,
-        "input_sha256": sha256 or hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
+        "input_sha256": sha256 or _sha256(questions),
         "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
         "encoder": manifest.encoder,
         "encoder_fingerprint": manifest.encoder_fingerprint,
         "settings": settings,
     }
+
+
+def _sha256(questions: Path) -> str:
+    """The sha256 of the file's text, or of a packed file's bytes. Raises CorpusError if it cannot be read."""
+    if not questions.name.lower().endswith(".gz"):
+        return hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest()
+    try:
+        return sha256_of(questions)
+    except OSError as error:
+        msg = f"{questions.name} cannot be read: {error.strerror or error}; check its permissions and try again"
+        raise CorpusError(msg) from error
 
 
 def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
@@ -125,10 +138,13 @@ def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
     later = [name for name in ("local_model", "quote_anyway") if not plain["generation"][name]]  # unknown before 0.3.0
     for name in ("timeout_seconds", "max_retries", "parallel_calls", *later):
         del plain["generation"][name]
+    folder = prompt_folder()
+    own = {file.stem: load_prompt(file.stem, folder).version.version for file in folder.glob("*.txt")} if folder else {}
     return stamp_of(questions, pipeline.index) | {
         "settings": plain,
         "models": {role: asdict(info) for role, info in pipeline.infos.items()},
-        "prompts": str(prompt_folder() or ""),
+        "prompts": str(folder or ""),
+        **({"prompt_texts": own} if own else {}),
     }
 
 

@@ -21,7 +21,7 @@ class SpeedRow:
 
     milliseconds_to_selection: float
     seconds_to_first_sentence_score: float  # from the selection; equal to the next if no sentence was scored
-    seconds_to_final_scores: float  # from the selection
+    seconds_to_final_scores: float  # from the selection; 0 if nothing was scored
     n_kept: int
     n_sentences: int
     n_pairs: int
@@ -48,7 +48,7 @@ def _row(pipeline: Pipeline, question: Question, selection_only: bool) -> SpeedR
         now = time.perf_counter()
         match event:
             case Selected(selection):
-                selected, n_kept = now, len(selection.kept)
+                selected, final, n_kept = now, now, len(selection.kept)  # nothing may be scored
                 if selection_only:
                     return SpeedRow(1000 * (selected - began), 0.0, 0.0, n_kept, 0, 0)
             case SentenceScored() if first is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,9 +19,24 @@ Pair = tuple[Row, Row]
 
 
 def paired(first: Sequence[Row], second: Sequence[Row]) -> list[Pair]:
-    """The questions that both runs have, by id, in the order of the first."""
-    others = {row.question_id: row for row in second}
-    return [(row, others[row.question_id]) for row in first if row.question_id in others]
+    """The questions that both runs have, by id and text, in the order of the first.
+
+    An id alone names no question: probes of one kind share theirs, and two files may both number from 1. A question
+    that a run has several times is paired in order.
+    """
+    others = _by_question(second)
+    return [(row, others[key]) for key, row in _by_question(first).items() if key in others]
+
+
+def _by_question(rows: Sequence[Row]) -> dict[tuple[str, str, int], Row]:
+    """The rows by id and text, with the number of equal ones before."""
+    found: dict[tuple[str, str, int], Row] = {}
+    seen = Counter[tuple[str, str]]()
+    for row in rows:
+        key = row.question_id, row.question
+        found[*key, seen[key]] = row
+        seen[key] += 1
+    return found
 
 
 def turned(pairs: Sequence[Pair]) -> list[Pair]:

@@ -156,12 +156,11 @@ def _covered(folder: Path) -> BertShape | None:
         prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
         means = pooling.get("pooling_mode_mean_tokens") is True or pooling.get("pooling_mode") == "mean"
         others = [key for key, on in pooling.items() if key.startswith("pooling_mode_") and on is True]
+        shape = bert_shape(_read_json(folder / "config.json"), "BertModel")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     plain = modules == ["Transformer", "Pooling", "Normalize"] and not any(prompts.values()) and len(others) <= 1
-    if not (means and plain and (folder / "tokenizer.json").is_file()):
-        return None
-    return bert_shape(_read_json(folder / "config.json"), "BertModel")
+    return shape if means and plain and (folder / "tokenizer.json").is_file() else None
 
 
 def _pooled(states: npt.NDArray[np.float32], mask: npt.NDArray[np.int64]) -> FloatMatrix:

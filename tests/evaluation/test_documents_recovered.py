@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
+from ragqa.errors import CorpusError
 from ragqa.evaluation.documents import recovered
 
 PAGE = """<html><body><h1>Boats</h1><h2>1 Keepers</h2>
@@ -33,9 +35,28 @@ def test_text_number_and_heading_are_counted_apart(tmp_path):
     assert messages == ()
 
 
+def test_a_number_that_cannot_be_recovered_is_in_no_share(tmp_path):
+    write(tmp_path)
+    file = tmp_path / "gold.jsonl"
+    first, *others = map(json.loads, file.read_text().splitlines())
+    file.write_text("\n".join(map(json.dumps, [first | {"number_recoverable": False}, *others])))
+    [row], _ = recovered(tmp_path, 128)
+    assert (row.numbered, row.both, row.alone, row.text) == (2, 0, 0, 2)
+
+
 def test_the_command_prints_a_row_for_each_kind(tmp_path):
     write(tmp_path)
     result = CliRunner().invoke(app, ["eval", "documents", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "provision" in result.output
     assert "0.667" in result.output
+
+
+@pytest.mark.parametrize(
+    "line", ['{"kind": "provision"}', '{"file": "a", "kind": "x"}', '{"file": "a", "kind": "reference"}']
+)
+def test_a_line_without_what_it_needs_is_named(tmp_path, line):
+    write(tmp_path)
+    (tmp_path / "gold.jsonl").write_text(line)
+    with pytest.raises(CorpusError, match=r"gold.jsonl, line 1: expected '(?:file|text|to)' with"):
+        recovered(tmp_path, 128)

@@ -91,6 +91,20 @@ def test_a_score_that_lacks_a_part_counts_and_is_made_again_by_the_next_run(tmp_
     assert last.report.data["sum"] == 30
 
 
+@pytest.mark.parametrize(
+    "name", ["answering", "answers", "fanoutqa", "follow-ups", "hotpotqa", "retrieval", "score", "verdicts"]
+)
+def test_a_report_is_an_output_so_that_no_other_is_overwritten_or_left_behind(name):
+    assert "report.json" in benchmarks()[name].outputs
+
+
+def test_another_programs_report_is_not_overwritten(tmp_path):
+    (tmp_path / "report.json").write_text("mine")
+    with pytest.raises(ConfigError, match=r"holds report\.json of something else"):
+        list(run(benchmark_of("follow-ups"), benchmark_of("follow-ups").settings(limit=1), tmp_path, Paths(tmp_path)))
+    assert (tmp_path / "report.json").read_text() == "mine"
+
+
 def test_a_task_may_have_something_open_in_the_folder_while_its_items_are_done(tmp_path):
     seen = []
 

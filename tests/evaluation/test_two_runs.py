@@ -30,3 +30,13 @@ def test_a_run_beside_itself_differs_in_nothing():
 @pytest.mark.parametrize("other", [[], [Row(1, "z", "Other?", True)]])
 def test_without_a_common_question_nothing_is_compared(other):
     assert compared(paired(rows(0.2), other), (RECALL,)).lines == ()
+
+
+def test_probes_that_share_an_id_are_paired_by_their_text():
+    a = [Row(1, "number", "Three.", True), Row(2, "number", "Four.", False), Row(3, "number", "Four.", True)]
+    b = [Row(1, "number", "Four.", True), Row(2, "number", "Four.", True), Row(3, "number", "Three.", True)]
+    assert [(x.number, y.number) for x, y in paired(a, b)] == [(1, 3), (2, 1), (3, 2)]
+
+
+def test_other_questions_under_the_same_id_are_no_pair():
+    assert paired([Row(1, "1", "Who reports?", True)], [Row(1, "1", "When is it due?", False)]) == []

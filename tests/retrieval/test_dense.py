@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.infra.disk_cache import RecentResults
+from ragqa.loading import load_encoder
 from ragqa.models.inference.weights import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import local_models
@@ -371,6 +372,17 @@ class TestBertEncoder:
             with pytest.raises(ModelError, match="not a BERT with mean pooling"):
                 BertEncoder(str(folder))
 
+    @pytest.mark.parametrize("config", [None, "{"])
+    def test_a_model_without_a_readable_config_is_named(self, tmp_path, config):
+        folder = tmp_path / "damaged"
+        shutil.copytree(weights_of(EMBEDDED).folder, folder)
+        (folder / "config.json").unlink()
+        if config:
+            (folder / "config.json").write_text(config)
+        assert not covers(weights_of(str(folder)))
+        with pytest.raises(ModelError, match="damaged"):
+            load_encoder(str(folder))
+
     def test_bf16_agrees_with_fp32(self):
         texts = [f"A firm of class {n} must keep records of {'client ' * n}money." for n in range(40)]
         coarse = BertEncoder(precision="bf16")
@@ -408,6 +420,8 @@ class TestBertEncoder:
             ({"layer": "encoder.layer.9.output.dense"}, "factors that fit"),
             ({"shape": (384, 384)}, "factors that fit"),
             ({"use_dora": True}, "plain LoRA"),
+            ({"alpha_pattern": {"layer.5.output.dense": 8}}, "plain LoRA"),
+            ({"rank_pattern": {"layer.5.output.dense": 2}, "r": 8}, "plain LoRA"),
             ({"r": 0}, "PEFT's format"),
         ],
     )

@@ -82,7 +82,8 @@ def bert_shape(config: Mapping[str, Any], architecture: str = "BertForSequenceCl
     )
     if not covered:
         return None
-    shape = BertShape(config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
+    n_layers, n_heads = (config.get(name, 12) for name in ("num_hidden_layers", "num_attention_heads"))
+    shape = BertShape(n_layers, n_heads, config.get("layer_norm_eps", 1e-12))
     first = config.get("pad_token_id", 1) + 1
     return replace(shape, names=MPNET, first_position=first) if is_mpnet else shape
 

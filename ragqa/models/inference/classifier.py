@@ -17,6 +17,7 @@ from ragqa.errors import ModelError
 from ragqa.infra.disk_cache import FairLock
 from ragqa.models.inference.bert_graph import STREAMS, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.pair_encoding import (
+    LENGTH_STEP,
     EncodedPair,
     InputForm,
     Inputs,
@@ -180,10 +181,14 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
 
 
 def _max_tokens(folder: Path) -> int:
-    """The smallest of 512, the tokenizer's limit and the model's number of positions. Raises ModelError."""
+    """The smallest of 512, the tokenizer's limit and the model's positions, of which padding takes whole steps.
+
+    Raises ModelError.
+    """
     limits = [MAX_TOKENS]
     for name, key in (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length")):
         if (folder / name).is_file():
             with _reading(folder / name) as known:
-                limits.append(int(known.get(key) or MAX_TOKENS))
+                limit = int(known.get(key) or MAX_TOKENS)
+                limits.append(limit // LENGTH_STEP * LENGTH_STEP if name == "config.json" else limit)
     return min(limit for limit in limits if limit > 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,14 @@ class TorchEngine:
                 if needs_base(folder):
                     model = classifier_of(folder)
                 else:
-                    model = AutoModelForSequenceClassification.from_pretrained(
-                        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+                    model, told = AutoModelForSequenceClassification.from_pretrained(
+                        folder,
+                        local_files_only=True,
+                        use_safetensors=True,
+                        dtype=torch.float32,
+                        output_loading_info=True,
                     )
+                    _check_whole(told["missing_keys"])
         except Exception as error:
             raise ModelError(
                 f"The model in {folder} cannot be loaded ({_said(error)}); expected "
@@ -73,15 +78,27 @@ class TorchEngine:
 
 
 def classifier_of(folder: Path, config: Any = None) -> Any:  # noqa: ANN401 - a model of transformers
-    """The packed or adapted classifier in this folder, in float32; ``config`` replaces its own. Raises ModelError."""
+    """The packed or adapted classifier in this folder, in float32. Raises ModelError.
+
+    ``config`` replaces its own; weights that the folder lacks are then random, to be trained. Else raises ValueError.
+    """
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     auto: Any = AutoModelForSequenceClassification  # its class methods are not annotated
     model = auto.from_config(config or AutoConfig.from_pretrained(folder, local_files_only=True))
     weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in read_weights(folder).items()}
-    model.load_state_dict(weights, strict=False)  # position ids are no weights
+    found = model.load_state_dict(weights, strict=False)
+    if config is None:
+        _check_whole(name for name in found.missing_keys if not name.endswith("position_ids"))  # which are no weights
     return model
+
+
+def _check_whole(missing: Iterable[str]) -> None:
+    """Raises ValueError if a weight is missing: transformers would take random numbers in its place."""
+    names = sorted(missing)
+    if names:
+        raise ValueError(f"{len(names)} of its weights are missing, such as {names[0]}")
 
 
 def graphics_card() -> str:

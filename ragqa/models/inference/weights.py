@@ -197,7 +197,8 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
             f"expected a LoRA adapter in PEFT's format in {folder}, found something else ({type(error).__name__}: "
             f"{error}); name another folder, or leave the adapter out"
         ) from error
-    if config.get("peft_type", "LORA") != "LORA" or config.get("use_dora") or config.get("use_rslora"):
+    other = ("use_dora", "use_rslora", "rank_pattern", "alpha_pattern")  # scale layers otherwise than alpha / r
+    if config.get("peft_type", "LORA") != "LORA" or any(config.get(name) for name in other):
         raise _other(folder, "plain LoRA", "another kind of adapter")
     factors = {name: tensor for name, tensor in tensors.items() if not name.startswith(whole)}
     merged = {**weights, **{name: tensor for name, tensor in tensors.items() if name not in factors}}

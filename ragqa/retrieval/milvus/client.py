@@ -15,12 +15,14 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
+from ragqa.infra.cleaning import plain_line
 
 SECONDS: Final = 60.0  # timeout of a request; the first one after the server's start is slow
 SLOW_SECONDS: Final = 600.0  # timeout of writing, flushing and loading
 MOST: Final = 16_384  # rows that Milvus returns for one search
 MOST_PARTS: Final = 100  # of a passage, each a text in Milvus
 ROWS_AT_ONCE: Final = 500  # rows per request: some 2 MB, where 64 MB are allowed
+MAX_DETAIL_CHARS: Final = 300  # of the server's own text in a message
 MARKS: Final = 2**62  # the keys of generation marks start here; those of passages start at 0
 
 Sparse = Mapping[int, float]
@@ -181,7 +183,8 @@ class Milvus:
             with self._lock:
                 self._client = None
             details = getattr(error, "details", None)
-            words = str(getattr(error, "message", "") or (details() if details else error))[:300]
+            said = str(getattr(error, "message", "") or (details() if details else error))
+            words = plain_line(said, MAX_DETAIL_CHARS, os.environ.get("RAGQA_MILVUS_TOKEN", "").strip())
             msg = f"{self} does not answer: {words}; see that the server is there, and ask again"
             raise IndexingError(msg) from None
         except ValueError as error:  # a channel that another thread's failure has closed

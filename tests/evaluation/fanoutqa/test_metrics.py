@@ -38,7 +38,8 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
 )
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion, load_fanoutqa
 from ragqa.types import Question
-from tests.support.openai_server import OpenAIServer, answer, status
+from tests.support.effort import grows_no_faster
+from tests.support.openai_server import OpenAIServer, answer, cut_after, status
 
 pytestmark = pytest.mark.long
 
@@ -415,3 +416,18 @@ def test_a_judge_that_fails_gives_no_figure_and_says_why():
     assert "s3cret" not in scores[1].note
     assert "1 of 2 answers could not be judged" in found.missing[0].reason
     assert issubclass(GenerationError, Exception)
+
+
+def test_a_judgement_that_breaks_off_is_no_verdict():
+    with OpenAIServer(cut_after("The submission and the answer disagree")) as server:
+        judge = LlmJudge(JudgeSettings("key", "judge-model", server.base_url))
+        (score,), found = run([question("x")], {"q1": "y"}, Metrics(plain_normaliser(), judge=judge))
+    assert score.judging is None
+    assert score.note.startswith("not judged: the judgement broke off")
+    assert found.judge is None
+
+
+def test_long_numbers_are_normalised_in_linear_time():
+    normalise = plain_normaliser()
+    assert normalise("1,234.5 of 12,3,4, 1,x and 77") == "12345 of 1234 1x and 77"
+    assert grows_no_faster(lambda size: normalise("1" * size + "x", keep=False), 2_500)

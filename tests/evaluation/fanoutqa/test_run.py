@@ -374,6 +374,17 @@ def test_the_judge_is_not_paid_twice(tmp_path):
     assert len(list(tmp_path.glob("judge-*/journal.jsonl"))) == 2
 
 
+def test_a_run_that_begins_anew_with_other_questions_is_judged(tmp_path):
+    with OpenAIServer(answer("Same.\nC")) as server:
+        settings = JudgeSettings("k", "judge", server.base_url)
+        for n in (2, 3):
+            judge = LlmJudge(settings)
+            metrics = Metrics(plain_normaliser(), judge=judge)
+            answers = {f"q{number}": str(2 * number) for number in range(1, n + 1)}
+            _, last = run(tmp_path, questions(n), metrics=metrics, judge=judge, answers=answers, restart=n == 3)
+            assert last.report.data["scores"]["gpt"] == 1
+
+
 def test_what_the_judge_failed_to_judge_is_tried_again_and_the_rest_counts_meanwhile(tmp_path):
     with OpenAIServer(answer("Same.\nC"), status(400, "no"), answer("No.\nD")) as server:
         settings = JudgeSettings("k", "judge", server.base_url)

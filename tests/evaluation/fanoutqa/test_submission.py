@@ -56,6 +56,13 @@ def test_the_real_generations_and_metadata_are_valid(shared_data):
     assert check_metadata(json.loads((folder / "example-metadata.json").read_text())).problems == ()
 
 
+def test_answers_as_long_as_documents_are_not_scored(tmp_path):
+    file = tmp_path / "generations.jsonl"
+    file.write_text("\n".join(lines(id003="x" * 20_001)))
+    with pytest.raises(CorpusError, match="line 4: the answer to 'id003' has 20,001 characters, at most 20,000"):
+        read_generations(file)
+
+
 def test_whole_generations_are_valid(tmp_path):
     assert check(tmp_path, lines()) == check_generations(tmp_path / "generations.jsonl", set(IDS))
     found = check(tmp_path, ["", *lines(), ""])

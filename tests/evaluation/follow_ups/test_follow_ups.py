@@ -7,7 +7,9 @@ from typer.testing import CliRunner
 from ragqa.cli import app
 from ragqa.evaluation.benchmark import Item, Task
 from ragqa.evaluation.benchmarks.follow_ups.benchmark import BENCHMARK
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.types.streams import returned
 
 ROW = {"kind": "and for", "question": "How high is Everest?", "must": ["K2"], "must_not": ["everest"]}
 
@@ -24,3 +26,13 @@ def test_the_command_counts_by_kind_and_continues(tmp_path):
         data = json.loads(CliRunner().invoke(app, command).stdout)
         assert (data["n_done"], sum(data["asked"].values()), data["by"]) == (20, 20, {"rules": 20})
         assert sum(data["right"].values()) >= 18
+
+
+def test_the_stamp_holds_the_prompt_that_is_sent(tmp_path, monkeypatch):
+    def stamp():
+        return returned(BENCHMARK.load(BENCHMARK.settings(), Paths.from_env())).stamp
+
+    plain = stamp()
+    (tmp_path / "follow_up.txt").write_text("Rewrite it briefly.")
+    monkeypatch.setenv("RAGQA_PROMPTS", str(tmp_path))
+    assert stamp()["prompt"] != plain["prompt"]

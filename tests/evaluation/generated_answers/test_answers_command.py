@@ -1,7 +1,7 @@
 """`ragqa eval answers`: what it keeps, what it writes, how it continues, what it refuses."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +11,7 @@ from ragqa.cli import app
 from ragqa.corpus.answers import read_answers
 from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError
-from ragqa.evaluation.benchmark import Status
+from ragqa.evaluation.benchmark import Outcome, Status
 from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions
 from ragqa.evaluation.loading import answer_stamp_of
@@ -107,6 +107,17 @@ def test_details_tell_what_was_written_what_was_verified_and_every_measure(call,
     check = detail["sentences"][1]["citations"]
     assert (check["written"], check["verified"]) == ([2], [] if check["status"] == "removed" else check["verified"])
     assert set(detail["seconds"]) == {"retrieval", "fusion", "filtering", "generation"}
+
+
+def test_an_answer_from_passages_without_obligations_has_no_problem_if_it_is_supported(place):
+    pipeline = load_pipeline(0.0, Config(), generator=Writer(answer("Nothing here matters.", [(1,)])))
+    task = answers.task_of(pipeline, answers.BENCHMARK.settings(questions=place / "questions.json"))
+    received = answers.ReceivedAnswer(pipeline.generator.result, PASSAGES[2:], (), {})
+    scores = answers.score(task, task.items[0], asdict(received))
+    (sentence,) = scores["sentences"]
+    done = {"solution": asdict(received), "scores": {**scores, "sentences": [sentence | {"verdict": "supported"}]}}
+    assert scores["values"]["obligation_coverage"] == 0
+    assert answers.row(task, Outcome(task.items[0], Status.SCORED, read=done.get)).right is True
 
 
 def test_the_report_adds_up_tokens_and_money(call, place):
@@ -220,6 +231,11 @@ def test_the_stamp_of_an_answer_holds_all_that_decides_it_and_nothing_else(place
     assert stamp(model="another") != plain
     monkeypatch.setenv("RAGQA_PROMPTS", str(place))
     assert stamp() == plain | {"prompts": str(place)}
+    stamps = []
+    for text in ("Answer briefly.", "Answer at length."):
+        (place / "answer.txt").write_text(text)
+        stamps.append(stamp())
+    assert stamps[0] != stamps[1]
 
 
 @pytest.mark.parametrize(

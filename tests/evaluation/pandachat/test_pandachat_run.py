@@ -129,6 +129,17 @@ def test_a_ranking_without_weight_is_not_asked():
     assert asked.calls == [("?", 7)]
 
 
+def test_a_ranking_without_weight_is_asked_for_one_that_follows_it():
+    class Citing(FakeRetriever):
+        def follow(self, question, rankings, top_k):
+            return Ranking.of("citations", [hit for ranking in rankings for hit in ranking.hits])
+
+    bm25, dense = (FakeRetriever(Ranking.of(n, [ScoredPassage(passage(n), 1.0)])) for n in ("bm25", "dense"))
+    retrievers = bm25, dense, Citing(Ranking.of("citations", []))
+    ranking = ranker_of(retrievers, RetrievalConfig(), FusionConfig.of(bm25=1, citations=1))("?")
+    assert {hit.passage.passage_id for hit in ranking.hits} == {"bm25", "dense"}
+
+
 # The index ----------------------------------------------------------------------------------------------------------
 
 
@@ -278,6 +289,12 @@ def test_submissions_are_counted_beside_a_run(world, run_command, tmp_path):
     assert [one["origin"] for one in report["systems"]] == ["this run", "submission_theirs.json"]
     assert (out / "submission_theirs.json_results.json").is_file()
     assert (out / f"{SYSTEM}_results.json").is_file()
+
+
+def test_a_submission_with_the_name_of_the_runs_own_is_refused(world, run_command, tmp_path):
+    write_submission(tmp_path / SYSTEM, submission_json("theirs", 0.5, load_pandachat_rows(world[0]), [[GARDEN]] * 4))
+    with pytest.raises(ConfigError, match=f"other names than '{SYSTEM}'"):
+        run_command("--index", "mini", "--preset", "BM25 only", "--submission", tmp_path / SYSTEM)
 
 
 @pytest.mark.model

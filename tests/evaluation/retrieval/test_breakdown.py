@@ -1,6 +1,7 @@
 """Questions by number of gold passages, type and document; both passages of a cross-reference question."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from ragqa.evaluation.benchmarks.retrieval.breakdown import (
     question_type,
     ranks_of,
 )
+from ragqa.evaluation.files import holds_gold
 from ragqa.types import Passage, Question
 
 GOLD = (
@@ -84,3 +86,11 @@ def test_files_of_xrefrag_and_obliqa_mp_are_read(tmp_path):
     assert {one.gold for one in found} == {frozenset({"3:1.1.", "3:1.2"})}
     assert [one.pair for one in found] == [("3:1.1.", "3:1.2"), ("3:1.1.", "3:1.2"), ()]
     assert [one.kind for one in found] == ["DPEL", "", ""]
+
+
+def test_an_index_holds_gold_whose_ids_lack_their_final_full_stop(tmp_path):
+    gold = [{"DocumentID": 3, "PassageID": "1.1"}, {"DocumentID": 3, "PassageID": "1.2"}]
+    (tmp_path / "q.json").write_text(json.dumps([{"QuestionID": "x", "Question": "What?", "Passages": gold}]))
+    passages = [Passage("3:1.1.", "3", "A firm must report.")]
+    assert holds_gold(tmp_path / "q.json", SimpleNamespace(passages=passages, position_of={"3:1.1.": 0}))
+    assert not holds_gold(tmp_path / "q.json", SimpleNamespace(passages=passages, position_of={"3:2.1.": 0}))

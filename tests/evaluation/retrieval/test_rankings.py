@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ragqa.corpus.questions import GoldQuestion
+from ragqa.evaluation.benchmark import Item, Task
 from ragqa.evaluation.benchmarks.retrieval import tables
 from ragqa.evaluation.benchmarks.retrieval.rankings import (
     Ranker,
@@ -18,8 +19,9 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import (
     rounded,
     unpacked,
 )
-from ragqa.evaluation.benchmarks.retrieval.setups import Setup
-from ragqa.settings.config import Config, RerankingConfig, RetrievalConfig
+from ragqa.evaluation.benchmarks.retrieval.setups import RetrievalContext, Setup, rankings_of, setups_of
+from ragqa.settings.config import Config, FusionConfig, RerankingConfig, RetrievalConfig
+from ragqa.settings.presets import Preset
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.streams import returned
 from tests.support.fakes import FakeRetriever, passage
@@ -103,6 +105,12 @@ def test_whatever_changes_a_ranking_has_it_made_again(tmp_path, index, config, q
     ranker(tmp_path, bm25).rank("why")
     ranker(tmp_path, bm25, index=index, config=config).rank(question)
     assert len(bm25.calls) == 2
+
+
+def test_a_retriever_of_another_package_is_asked_each_time_as_its_code_may_have_changed(tmp_path):
+    ranker(tmp_path, retriever("titles", "ab")).rank("why")
+    (found,) = ranker(tmp_path, retriever("titles", "cd")).rank("why").rankings
+    assert [hit.passage.passage_id for hit in found.hits] == ["c", "d"]
 
 
 def test_without_a_cache_everything_is_ranked_each_time():
@@ -190,3 +198,38 @@ def test_a_rerankers_time_is_that_of_its_own_depth():
     notes = {"a": {"model": "m", "depth": 10, "seconds": 0.00025}, "b": {"model": "m", "depth": 100, "seconds": 0.5}}
     done = [SimpleNamespace(solution={"seconds": {}}, scores={"notes": notes})]
     assert tables._milliseconds(SimpleNamespace(setups=setups), done) == {"depth 10": 0.25, "depth 100": 500.0}
+
+
+def test_a_fan_out_searches_as_deep_as_the_preset_that_it_is_compared_with():
+    found = Ranker(make_index(), [retriever("bm25", "abcd")], Config())
+    shallow = Preset("shallow", "", RetrievalConfig(top_k=2), FusionConfig.of(bm25=1))
+    settings = {"baseline": "shallow", "reranker": "", "fan_out": True}
+    setups, _ = setups_of(settings, ["bm25"], [shallow], Config())
+    task = Task((), {}, RetrievalContext(make_index(), found, setups, "fused", "shallow", "passage", Config()))
+    item = Item(1, Question("How high is Everest, and how high is K2?"))
+    solution = {"rankings": [found.packed(one) for one in found.rank(item.question.text).rankings]}
+    notes = {}
+    rankings = rankings_of(task, item, solution, notes)
+    assert notes["shallow, fan-out"]["asked"] > 0
+    assert [len(rankings[name].hits) for name in ("fused", "shallow", "shallow, fan-out")] == [4, 2, 2]
+
+
+def test_a_reranker_that_reads_scores_reads_those_of_each_preset():
+    class ByScore(CountingReranker):
+        def score_hits(self, question, hits, depth, corpus):
+            return [hit.score for hit in hits[:depth]]
+
+    found = Ranker(make_index(), [retriever("bm25", "abcd"), retriever("dense", "abcd", 1)], Config())
+    presets = [
+        Preset(name, "", fusion=FusionConfig.of("rrf", **weights), reranking=RerankingConfig("m", 4, 1.0))
+        for name, weights in (("one", {"bm25": 1}), ("both", {"bm25": 1, "dense": 1}))
+    ]
+    settings = {"baseline": "fused", "reranker": "", "fan_out": False}
+    setups, _ = setups_of(settings, ["bm25", "dense"], presets, Config())
+    models = {"m": ByScore()}
+    task = Task((), {}, RetrievalContext(make_index(), found, setups, "fused", "fused", "passage", Config(), models))
+    item = Item(1, Question("why"))
+    solution = {"rankings": [found.packed(one) for one in found.rank(item.question.text).rankings]}
+    rankings = rankings_of(task, item, solution, {})
+    raw = {name: rankings[name].hits[0].reranking[1].raw for name in ("one", "both")}
+    assert raw == {"one": pytest.approx(1 / 61), "both": pytest.approx(2 / 61)}

@@ -1,20 +1,30 @@
 """`ragqa eval retrieval` as its user runs it: tables, files, presets, rerankers, fan-out, continuing after a stop."""
 
+import gzip
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.corpus.demo import DEMOS
-from ragqa.evaluation.benchmarks.retrieval import tables
+from ragqa.english.words import Analyser
+from ragqa.errors import ConfigError
+from ragqa.evaluation.benchmarks.retrieval import benchmark, tables
 from ragqa.evaluation.benchmarks.retrieval.benchmark import BENCHMARK, QUESTIONS
+from ragqa.evaluation.benchmarks.retrieval.setups import setups_of
 from ragqa.evaluation.benchmarks.retrieval.tables import published_rows
 from ragqa.evaluation.catalogue import benchmark_of, demo_files, offered_files
 from ragqa.evaluation.run import run
+from ragqa.plugins import registry
+from ragqa.settings.config import Config, FusionConfig
 from ragqa.settings.paths import Paths
-from ragqa.settings.presets import PRESETS
+from ragqa.settings.presets import PRESETS, Preset
+from ragqa.types import Ranking, ScoredPassage
+from tests.support.fakes import FakeRetriever, passage
 from tests.support.made import read_run
 from tests.support.pandachat_set import submission, write_set
 
@@ -50,6 +60,59 @@ def test_files_with_gold_are_known_by_what_they_hold(tmp_path):
         "questions_1.json",
         "questions_2.json",
     }
+
+
+def test_presets_of_one_name_are_refused_as_their_figures_would_be_mixed():
+    settings = BENCHMARK.settings(questions=DEMO.question_files[0])
+    for names in (("mine", "mine"), ("my own", "my-own")):
+        presets = [Preset(name, "", fusion=FusionConfig.of(bm25=n, dense=1)) for n, name in enumerate(names, start=1)]
+        with pytest.raises(ConfigError, match=f"found {names[0]!r} and {names[1]!r}"):
+            setups_of(settings, ("bm25", "dense"), presets, Config())
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Runs the benchmark on one passage with retrievers of these names; the names in the report."""
+    one = passage("1:1.1")
+    gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps([{"QuestionID": "q", "Question": "Who reports?", "Passages": gold}]))
+    about = {"name": "rules", "encoder": "", "encoder_fingerprint": "", "n_documents": 1, "n_passages": 1}
+    manifest = SimpleNamespace(files=[], rankings=(), size_bytes=1, analyser=Analyser(), **about)
+    index = SimpleNamespace(passages=(one,), position_of={"1:1.1": 0}, manifest=manifest)
+
+    def run_it(*names, file=file, **how):
+        found = [FakeRetriever(Ranking.of(name, [ScoredPassage(one, 1.0)])) for name in names]
+        monkeypatch.setattr(benchmark, "retrievers_of", lambda *_, **__: (index, found, FusionConfig()))
+        settings = BENCHMARK.settings(questions=file, index="rules")
+        *_, last = run(BENCHMARK, settings, tmp_path / "run", Paths(tmp_path), **how)
+        return list(last.report.data["measures"])
+
+    return run_it
+
+
+def test_a_run_does_not_go_on_with_a_retriever_that_a_package_has_added_meanwhile(measured, monkeypatch):
+    assert measured("bm25") == ["bm25", "fused"]
+    points = {"titles": EntryPoint("titles", "no.module:Titles", registry.RETRIEVERS)}
+    monkeypatch.setattr(registry, "entry_points_of", lambda _: points)
+    with pytest.raises(ConfigError, match=r"settings.added was None, is \['titles'\]"):
+        measured("bm25", "titles")
+
+
+def test_packed_questions_are_asked(measured, tmp_path):
+    file = tmp_path / "questions.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"question": "Who reports?", "gold_passage_ids": ["1"]}'))
+    assert measured("bm25", file=file) == ["bm25", "fused"]
+
+
+def test_no_ranking_of_others_is_overwritten(measured, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "bm25.run").write_text("mine")
+    with pytest.raises(ConfigError, match=r"holds bm25\.run of something else"):
+        measured("bm25")
+    (tmp_path / "run" / "bm25.run").unlink()
+    measured("bm25")
+    assert measured("bm25", restart=True) == ["bm25", "fused"]
 
 
 @pytest.mark.model

@@ -15,7 +15,7 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import NliProbabilities
 from tests.support.fakes import FakeEncoder, FakeNli, fake_models
-from tests.support.openai_server import OpenAIServer, answer
+from tests.support.openai_server import OpenAIServer, answer, cut_after
 
 RULES = """# Rules
 
@@ -151,6 +151,17 @@ def test_a_language_model_re_words_once(nli, monkeypatch, tmp_path):
         assert report["wrong"][0]["text"] == "Six years is how long records are kept."
         invoke(*options)
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("reply", "found"), [(cut_after("Six years"), "a part of it"), (answer(""), "no text")])
+def test_a_re_wording_that_breaks_off_or_is_empty_is_not_judged(nli, monkeypatch, tmp_path, reply, found):
+    options = ("--reword", "--n", "1", "--kind", "verbatim", "--json", "--out", str(tmp_path / "run"))
+    with OpenAIServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        report = json.loads(invoke(*options).stdout)
+    assert report["counts"]["failed"] == 1
+    assert "re-worded" not in report["judges"]["verdicts"]
+    assert found in (tmp_path / "run" / "journal.jsonl").read_text()
 
 
 def test_sealed_cases_are_not_run_unless_they_are_named():

@@ -13,6 +13,7 @@ from ragqa.errors import ModelError
 from ragqa.models.inference import bert_graph, classifier
 from ragqa.models.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.classifier import INPUTS, SequenceClassifier, read_config
+from ragqa.models.inference.weights import PACKED, pack
 from tests.support.tiny_models import write_classifier
 
 pytestmark = pytest.mark.long
@@ -81,6 +82,12 @@ def test_the_graph_of_an_mpnet_gives_what_torch_gives(tmp_path):
     for rows in (inputs(1, 3), inputs(3, 64), inputs(2, 512), inputs(2, 40, n_kept=17)):
         rows["input_ids"][rows["attention_mask"] == 0] = 1  # MPNet's padding
         assert engine.infer([rows])[0] == pytest.approx(by_torch.infer([rows])[0], abs=1e-4)
+
+
+def test_sizes_that_a_config_leaves_out_are_those_of_its_kind():
+    sizes = ("num_hidden_layers", "num_attention_heads")
+    shape = bert_shape({name: value for name, value in COVERED.items() if name not in sizes})
+    assert (shape.n_layers, shape.n_heads) == (12, 12)  # as transformers reads it
 
 
 def test_padding_does_not_change_a_result(folder):
@@ -154,6 +161,14 @@ def test_a_model_openvino_does_not_cover_is_computed_by_torch(tmp_path):
     assert found.logits([("the sky is blue " * 20, "firms")]).shape == (1, 3)
 
 
+def test_a_long_text_fits_into_positions_that_are_no_multiple_of_eight(tmp_path, monkeypatch):
+    write_classifier(tmp_path, LABELS, positions=60)
+    texts = [("the sky is blue " * 30, "firms must keep records")]
+    expected = SequenceClassifier(tmp_path, "fp32").logits(texts)
+    monkeypatch.setattr(classifier, "openvino_version", lambda: None)
+    assert SequenceClassifier(tmp_path, "fp32").logits(texts) == pytest.approx(expected, abs=1e-4)
+
+
 def test_without_openvino_torch_computes_the_same_and_says_so(folder, monkeypatch, caplog):
     expected = SequenceClassifier(folder, "fp32").logits([("the sky", "is blue")])
     monkeypatch.setattr(classifier, "openvino_version", lambda: None)
@@ -191,6 +206,21 @@ def test_labels_that_do_not_fit_the_weights_are_refused_when_loading(tmp_path):
     file.write_text(file.read_text().replace('"2": "neutral"', '"2": "neutral", "3": "other"'))
     with pytest.raises(ModelError, match="cannot be loaded"):
         SequenceClassifier(tmp_path, "fp32")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_missing_weights_are_not_replaced_by_random_ones(tmp_path, packed):
+    from safetensors.numpy import load_file, save_file
+
+    folder = write_classifier(tmp_path / "model", LABELS)
+    weights = load_file(folder / "model.safetensors")
+    del weights["classifier.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    if packed:
+        (folder / "model.safetensors").rename(tmp_path / "rest")
+        pack(weights, {}, "model", folder / PACKED)
+    with pytest.raises(ModelError, match=r"1 of its weights are missing, such as classifier\.weight"):
+        SequenceClassifier(folder, "fp32")
 
 
 def test_a_graphics_card_is_used_by_torch_and_named(folder, monkeypatch, tmp_path):

@@ -299,4 +299,5 @@ BENCHMARK: Final = Benchmark.of(
     options=OPTIONS,
     right="the answer says every expected fact and nothing wrong, or what the corpus does not answer is refused",
     doing="Answering",
+    outputs=("report.json",),
 )

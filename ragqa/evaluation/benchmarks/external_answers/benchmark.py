@@ -193,5 +193,5 @@ BENCHMARK: Final = Benchmark.of(
     options=OPTIONS,
     doing="Scoring answers",
     on_page=False,
-    outputs=(CSV, TEXT, DETAILS),
+    outputs=(CSV, TEXT, DETAILS, "report.json"),
 )

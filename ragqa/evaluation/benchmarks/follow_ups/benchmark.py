@@ -32,6 +32,7 @@ from ragqa.evaluation.loading import config_of
 from ragqa.evaluation.report import Comparison, Figure, Line, Report, Row, shown
 from ragqa.generation.prompts import load_prompt
 from ragqa.infra.journal import digest
+from ragqa.settings.environment import prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 
@@ -54,7 +55,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         "schema_version": SCHEMA_VERSION,
         "part": settings["part"],
         "generation": asdict(config.without_credentials()),
-        "prompt": load_prompt("follow_up").version.version,
+        "prompt": load_prompt("follow_up", prompt_folder()).version.version,
     }
     items = tuple(
         Item(number, Question(row["follow_up"], row["id"]), row, digest(row))
@@ -120,4 +121,5 @@ BENCHMARK: Final = Benchmark.of(
     options=(PART, GENERATOR, LIMIT, PARALLEL),
     right="the rewriting has all that it must have and nothing that it must not",
     doing="Rewriting",
+    outputs=("report.json",),
 )

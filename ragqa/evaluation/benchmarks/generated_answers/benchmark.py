@@ -287,9 +287,10 @@ def row(task: Task, outcome: Outcome) -> Row:
         values |= {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
     sentences = tuple(map(_sentence, scores["sentences"]))
     is_supported = all(sentence.verdict == Verdict.SUPPORTED for sentence in sentences)
+    has_duties = scores.get("n_obligations") != 0  # RePASs gives passages without obligations a coverage of 0
     return replace(
         found,
-        right=bool(sentences) and is_supported and (values["obligation_coverage"] or 0.0) >= 1,
+        right=bool(sentences) and is_supported and (not has_duties or (values["obligation_coverage"] or 0.0) >= 1),
         values=values,
         hits=kept.hits(wanted),
         answer=kept.answer.text,

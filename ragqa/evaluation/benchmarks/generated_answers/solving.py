@@ -78,7 +78,10 @@ def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:
 
 
 def scores_of(pipeline: Pipeline, question: Question, found: ReceivedAnswer) -> Json:
-    """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts. Raises ScoringError."""
+    """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts, ``n_obligations``.
+
+    Raises ScoringError.
+    """
     began = time.perf_counter()
     scored = returned(pipeline.scorer.stream(found.answer, found.passages))
     seconds = {**found.seconds, "scoring": time.perf_counter() - began}
@@ -87,7 +90,8 @@ def scores_of(pipeline: Pipeline, question: Question, found: ReceivedAnswer) -> 
     values |= {"relevance": answers.value if answers else None}
     values |= {f"seconds_{stage}": spent for stage, spent in seconds.items()}
     status = Status.SCORED if values["sentences"] else Status.EMPTY
-    return {"status": status, "values": values, "sentences": sentence_rows(scored)}
+    n_obligations = len(scored.paper.obligations)
+    return {"status": status, "values": values, "sentences": sentence_rows(scored), "n_obligations": n_obligations}
 
 
 def _ranking(selection: Selection) -> tuple[tuple[str, float], ...]:

@@ -47,7 +47,7 @@ from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row
 from ragqa.fusion import fuse
 from ragqa.index import Index
 from ragqa.infra.journal import digest, translated
-from ragqa.plugins.protocols import Rescorer, Retriever
+from ragqa.plugins.protocols import Follower, Rescorer, Retriever
 from ragqa.retrieval import rank
 from ragqa.settings.config import FusionConfig, RetrievalConfig
 from ragqa.settings.paths import Paths
@@ -62,10 +62,11 @@ Ranker = Callable[[str], Ranking]
 def ranker_of(retrievers: Sequence[Retriever], retrieval: RetrievalConfig, fusion: FusionConfig) -> Ranker:
     """From a question's text to the fused ranking of its chunks, as the pipeline makes it before filtering.
 
-    A retriever of weight 0, whose ranking would only be shown, is not asked, unless another one rescores its hits.
+    A retriever of weight 0, whose ranking would only be shown, is not asked, unless another one rescores or follows its
+    hits.
     """
     weighted = tuple(retriever for retriever in retrievers if fusion.weights.get(retriever.name, 0) > 0)
-    asked = retrievers if any(isinstance(retriever, Rescorer) for retriever in weighted) else weighted
+    asked = retrievers if any(isinstance(one, Rescorer | Follower) for one in weighted) else weighted
     return lambda question: fuse(rank(asked, question, retrieval.top_k), fusion)
 
 
@@ -161,6 +162,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     check_index(index, place)
     encoder = Path(index.manifest.encoder).name
     system = settings["system"] or ", ".join(filter(None, (f"ragqa-{encoder}", settings["preset"])))
+    if (own := submission_file_name(system)) in read:
+        msg = f"expected submissions of other names than {own!r}, which this run writes, found one; rename it, or name "
+        raise ConfigError(msg + "this run's system with --system")
     ranker = warmed(ranker_of(retrievers, config.retrieval, fusion))
     context = replace(context, system=system, ranker=ranker)
     items = [Item(number, one.question, one) for number, one in enumerate(questions, start=1)]

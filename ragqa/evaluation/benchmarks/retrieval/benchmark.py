@@ -23,6 +23,7 @@ from ragqa.evaluation.loading import config_of, retrievers_of, stamp_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
 from ragqa.infra.journal import digest
+from ragqa.plugins import registry
 from ragqa.plugins.protocols import Reranker
 from ragqa.settings.config import Config, RerankingConfig
 from ragqa.settings.paths import Paths
@@ -62,7 +63,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     loaded = RetrievalContext(
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )
-    stamp = stamp_of(questions, index, retrieval=asdict(deep.retrieval))
+    added = [name for name in names if name in registry.entry_points_of(registry.RETRIEVERS)]
+    decided: dict[str, Any] = {"retrieval": asdict(deep.retrieval), **({"added": added} if added else {})}
+    stamp = stamp_of(questions, index, **decided)
     scoring = {
         "setups": [asdict(setup) for setup in setups],
         "rerankers": {name: asdict(model.info) for name, model in rerankers.items()},
@@ -70,7 +73,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     shas = (digest({"text": one.question.text, "gold": sorted(one.gold)}) for one in gold)
     items = [Item(n, one.question, one, sha) for n, (one, sha) in enumerate(zip(gold, shas, strict=True), start=1)]
     columns = tuple(Column(name, display_name(name)) for name in SHOWN[unit])
-    return Task(items, stamp, loaded, columns, json.loads(json.dumps(scoring)))
+    written = (f"{stem_of(setup.name)}.{end}" for setup in setups for end in ("run", "questions.jsonl"))
+    outputs = tuple(name for name in written if name not in BENCHMARK.outputs)
+    return Task(items, stamp, loaded, columns, json.loads(json.dumps(scoring)), outputs=outputs)
 
 
 def solve(task: Task, item: Item) -> Json:

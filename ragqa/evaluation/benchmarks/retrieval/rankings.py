@@ -24,6 +24,7 @@ from ragqa.corpus.questions import GoldQuestion
 from ragqa.evaluation.loading import retrievers_of
 from ragqa.index import Index
 from ragqa.infra.disk_cache import CacheFormat, DiskCache
+from ragqa.plugins import registry
 from ragqa.plugins.protocols import Follower, Reranker, Rescorer, Retriever
 from ragqa.retrieval import candidates_of
 from ragqa.retrieval.reranker import TextReranker, read_again
@@ -168,7 +169,8 @@ class Ranker:
 
     def _retrieved(self, retriever: Retriever, question: str) -> tuple[Ranking, float | None]:
         key = self._key(self._identities[retriever.name], question)
-        cached = self._cached(key)
+        is_ours = retriever.name.partition(":")[0] in {part.key for part in registry.ours(registry.RETRIEVERS)}
+        cached = self._cached(key) if is_ours else None  # the code of another package's may have changed meanwhile
         if cached is not None:
             hits = [ScoredPassage(self.index.passages[position], score) for position, score in cached]
             return Ranking.of(retriever.name, hits), None
@@ -176,7 +178,9 @@ class Ranker:
         ranking = retriever.retrieve(question, self.top_k)
         seconds = time.perf_counter() - began
         ranking = rounded(ranking)
-        if self._cache and ranking.finds and ranking.bounds is None:  # a cache row has no field for these two
+        if (
+            self._cache and is_ours and ranking.finds and ranking.bounds is None
+        ):  # a cache row has no field for these two
             pairs = [(self._position(hit.passage.passage_id), hit.score) for hit in ranking.hits]
             self._cache.add({key: pairs})
         return ranking, seconds

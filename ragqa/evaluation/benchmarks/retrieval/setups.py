@@ -10,7 +10,7 @@ from typing import Any, Final
 from ragqa.corpus.questions import GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Json, Settings, Task
-from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of
+from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of, stem_of
 from ragqa.evaluation.benchmarks.retrieval.rankings import Ranker, cut, unpacked
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.generator import searched_by_rules
@@ -19,6 +19,7 @@ from ragqa.index import Index
 from ragqa.infra.journal import digest
 from ragqa.plugins.protocols import Reranker
 from ragqa.retrieval.ranking import fitting_fusion, own_weights
+from ragqa.retrieval.reranker import TextReranker
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.settings.presets import Preset
 from ragqa.types import Ranking
@@ -83,9 +84,12 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
 def _reranked(
     loaded: RetrievalContext, item: Item, fused: Ranking, config: RerankingConfig, notes: dict[str, Any]
 ) -> Ranking:
-    key = digest({"model": config.model, "depth": config.depth, "hits": ids_of(fused, "passage")[: config.depth]})
+    reranker = loaded.rerankers[config.model]
+    read: dict[str, Any] = {"hits": ids_of(fused, "passage")[: config.depth]}
+    if not isinstance(reranker, TextReranker):  # may read the scores of all hits, which other weights change
+        read["scores"] = [[hit.passage.passage_id, hit.score] for hit in fused.hits]
+    key = digest({"model": config.model, "depth": config.depth, **read})
     if key not in notes:
-        reranker = loaded.rerankers[config.model]
         scores, seconds = loaded.ranker.read_again(reranker, item.question.text, fused, config.depth)
         notes[key] = {"scores": scores, "seconds": seconds, "model": config.model, "depth": config.depth}
     return rerank(fused, notes[key]["scores"], config)
@@ -109,14 +113,18 @@ def _fanned_out(loaded: RetrievalContext, item: Item, single: Ranking, setup: Se
 
 
 def _search(loaded: RetrievalContext, question: str, setup: Setup) -> Ranking:
-    rankings = cut(loaded.ranker.rank(question).rankings, loaded.config.retrieval.top_k)
+    rankings = cut(loaded.ranker.rank(question).rankings, setup.top_k)
     return fuse(rankings, setup.fusion or FusionConfig())
 
 
 def setups_of(
     settings: Settings, names: Sequence[str], presets: Sequence[Preset], config: Config
 ) -> tuple[tuple[Setup, ...], str]:
-    """Each ranking alone, the default fusion, each preset, and reranking and fan-out of the baseline."""
+    """Each ranking alone, the default fusion, each preset, and reranking and fan-out of the baseline; then the name of
+    the baseline.
+
+    Raises ConfigError for an unknown baseline, or if two configurations have one name or one name of files.
+    """
     top_k = config.retrieval.top_k
     setups = [Setup(name, None, top_k) for name in names]
     setups.append(Setup(FUSED, replace(FusionConfig(), weights=own_weights(FusionConfig().weights, names)), top_k))
@@ -137,7 +145,14 @@ def setups_of(
     if settings["fan_out"]:
         base = next(one for one in setups if one.name == baseline)
         fusion = base.fusion or FusionConfig.of("wsum", **{baseline: 1.0})
-        setups.append(Setup(f"{baseline}, fan-out", fusion, top_k, baseline, fan_out=True))
+        setups.append(Setup(f"{baseline}, fan-out", fusion, base.top_k, baseline, fan_out=True))
+    stems = [stem_of(one.name) for one in setups]
+    twice = [one.name for one, stem in zip(setups, stems, strict=True) if stems.count(stem) > 1]
+    if twice:
+        raise ConfigError(
+            f"expected presets whose names differ in letters or digits, found {' and '.join(map(repr, twice))}: their "
+            "figures and files would be taken for each other's; rename one or leave it out"
+        )
     return tuple(setups), baseline
 
 

@@ -13,7 +13,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from ragqa.errors import ConfigError
+from ragqa.errors import ConfigError, GenerationError
 from ragqa.evaluation.benchmark import INDEX, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.benchmarks.verdicts.edits import MAKERS
 from ragqa.evaluation.benchmarks.verdicts.judging import JUDGES, judged, passages_for, stated_in
@@ -170,6 +170,11 @@ def _reworded(client: ChatClient, text: str) -> str:
     ]
     reply = Reply()
     returned(client.write(messages, reply))
+    if reply.broke or not reply.raw.strip():
+        found = f"a part of it ({reply.broke})" if reply.broke else "no text"
+        raise GenerationError(
+            f"expected the sentence in other words, found {found}; run it again, or leave --reword out"
+        )
     return " ".join(reply.raw.split())
 
 
@@ -301,4 +306,5 @@ BENCHMARK: Final = Benchmark.of(
     options=OPTIONS,
     right="the verdict is the one that is known to be right",
     doing="Judging probes",
+    outputs=("report.json",),
 )
