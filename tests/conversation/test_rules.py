@@ -152,6 +152,11 @@ def test_a_backslash_in_the_question_before_is_a_letter():
     assert rewritten("Can it do so?", thread) == r"Can a firm lend \Wmoney of \1 clients?"
 
 
+@pytest.mark.parametrize("asked", ["Is it valid?", "Who decides?"])
+def test_a_question_of_lines_alone_has_nothing_to_point_back_to(asked):
+    assert rewritten(asked, [Turn("___?", "Gold was fixed at 35 dollars.")]) == asked
+
+
 @pytest.mark.parametrize("chain", ["A ", "A, "])
 def test_a_long_answer_takes_little_longer_than_its_length(chain):
     thread = "What may a firm lend?"
