@@ -55,6 +55,7 @@ class RetrievalConfig(Checked):
     )
 
 
+_MOST: Final = 1e300  # share of a ranking; the sum of larger ones overflows
 CITATIONS_WEIGHT: Final = 0.15  # of followed citations, if no weights were chosen and the index has references
 
 
@@ -77,15 +78,16 @@ class FusionConfig:
 
     def __post_init__(self) -> None:
         check_all(self)
-        total = math.fsum(self.weights.values())
-        valid = all(0 <= weight <= 1 for weight in self.weights.values()) and abs(total - 1) < 1e-6
+        weights = self.weights.values()
+        valid = all(0 <= weight <= 1 for weight in weights) and abs(math.fsum(weights) - 1) < 1e-6
         check(valid, "fusion weights", "in [0, 1] and sum to 1", dict(self.weights))
 
     @classmethod
     def of(cls, method: FusionMethod = "wsum", **shares: float) -> FusionConfig:
         """Weights in proportion to these shares, each at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6, .4."""
+        valid = all(0 <= share <= _MOST for share in shares.values()) and any(shares.values())
+        check(valid, "shares", f"in 0..{_MOST:g}, not all 0", shares)
         total = math.fsum(shares.values())
-        check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "≥ 0, not all 0", shares)
         return cls(method, {name: share / total for name, share in shares.items() if share})
 
 

@@ -24,6 +24,7 @@ from ragqa.settings.presets import PRESETS
         (FusionConfig, {"method": "sum"}, "fusion method must be wsum or rrf, got 'sum'"),
         (FusionConfig, {"weights": {"bm25": float("nan")}}, "fusion weights must be"),
         (FusionConfig, {"weights": {"bm25": 0.5, "dense": 0.4}}, "sum to 1"),
+        (FusionConfig, {"weights": {"bm25": 1.7e308, "dense": 1.7e308}}, "fusion weights must be"),
         (RetrievalConfig, {"top_k": 100_000}, "retrieval top-k"),
         (RetrievalConfig, {"bm25_backend": "lucene"}, "bm25s or rank_bm25"),
         (GenerationConfig, {"generator": "gpt"}, "fan-out-llm or none"),
@@ -56,6 +57,12 @@ def test_weights_sum_to_1():
     assert FusionConfig.of(bm25=3, dense=1, context=0).weights == {"bm25": 0.75, "dense": 0.25}
     with pytest.raises(ConfigError, match="shares must be"):
         FusionConfig.of(bm25=0)
+
+
+@pytest.mark.parametrize("shares", [(1e308, 1e308), (float("inf"), -float("inf")), (float("nan"), 1.0)])
+def test_shares_whose_sum_is_no_number_are_refused(shares):
+    with pytest.raises(ConfigError, match="shares must be"):
+        FusionConfig.of(**dict(zip(("bm25", "dense"), shares, strict=True)))
 
 
 def test_environment_chooses_the_language_model_and_the_places(tmp_path):
