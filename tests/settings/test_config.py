@@ -65,6 +65,28 @@ def test_shares_whose_sum_is_no_number_are_refused(shares):
         FusionConfig.of(**dict(zip(("bm25", "dense"), shares, strict=True)))
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://host:1/v1", "http://host:1/v1"),
+        ("http://u:secret@host/v1?key=secret", "http://host/v1"),
+        ("http://u:sec@ret@[::1]:1/v1", "http://[::1]:1/v1"),
+        ("http://host/v1?mail=a@b", "http://host/v1"),
+        ("http://host:1/v1?mail=a@b", "http://host:1/v1"),
+        ("http://host/v1/@me", "http://host/v1/@me"),
+        ("u:secret@host/v1", "host/v1"),  # no scheme: no request is made, but the record is stored
+        ("secret@host", "host"),
+        ("https:/u:secret@host/v1", "https:/host/v1"),
+        ("http://u:sec/ret@host/v1", "http://host/v1"),
+        ("http://u:#secret@host/v1", "http://host/v1"),
+        ("http://u:secret@[::1/v1", "http://[::1/v1"),
+        ("", ""),
+    ],
+)
+def test_a_stored_address_has_no_login(address, shown):
+    assert GenerationConfig(base_url=address).without_credentials().base_url == shown
+
+
 def test_environment_chooses_the_language_model_and_the_places(tmp_path):
     env = {
         "OPENAI_API_KEY": "sk-secret",
