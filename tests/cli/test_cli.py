@@ -19,6 +19,7 @@ import ragqa.cli
 import ragqa.loading
 from ragqa.cli import COMMANDS, app, load_command
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
+from ragqa.infra.journal import JOURNAL
 from ragqa.models.catalogue import LocalModel
 from ragqa.models.inference.precision import Timing, timings
 from ragqa.pipeline import Pipeline
@@ -514,6 +515,29 @@ def test_records_are_copied_to_another_store_and_what_is_there_otherwise_is_name
     assert RecordStore(there).load(record.record_id).status == "answered"
     assert "there is no record file" in str(call("records", "copy", str(tmp_path / "none"), str(there))[3])
     assert "the same store" in str(call("records", "copy", str(there), str(there))[3])
+
+
+@pytest.mark.parametrize(
+    ("policies", "verifier"), [("hostile", "lmm"), ("hostile", "llm"), ("nowhere", "model"), ("..", "model")]
+)
+def test_a_gap_run_that_cannot_begin_anew_deletes_nothing(call, policies, verifier):
+    folder = Paths.from_env().home / "gaps" / "rules" / policies
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / JOURNAL).write_text("")
+    code, _, _, error = call("gaps", "rules", policies, "--restart", "--verifier", verifier)
+    assert (code, isinstance(error, RagqaError)) == (1, True)
+    assert (folder / JOURNAL).exists()
+
+
+def test_a_gap_run_goes_on_where_it_ended_and_begins_anew_where_it_is_asked_to(call):
+    stored = Paths.from_env().home / "gaps" / "rules" / "hostile" / JOURNAL
+    sizes = []
+    for more in ((), (), ("--restart",)):
+        code, out, _, error = call("gaps", "rules", "hostile", "--json", *more)
+        assert code == 0, error
+        assert json.loads(out)
+        sizes.append(stored.stat().st_size)
+    assert 0 < sizes[0] == sizes[1] == sizes[2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
