@@ -160,7 +160,7 @@ def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bo
     config, out, view = pipeline.config, stdout(), View(question, pipeline.config)
     for event in pipeline.run(question):
         view = advance(view, event)
-        status.update(view.phase)
+        status.update(plain(view.phase))
         passages = view.selection.passages if view.selection else ()
         match event:
             case Selected(selection) if not as_json:

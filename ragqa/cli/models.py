@@ -82,7 +82,7 @@ def fetch(
     with stderr().status(f"Fetching {model.title}") as status:
 
         def report(words: str, n_bytes: int) -> None:
-            status.update(f"{words}: {n_bytes / 1e6:,.0f} of {model.n_bytes / 1e6:,.0f} MB")
+            status.update(plain(f"{words}: {n_bytes / 1e6:,.0f} of {model.n_bytes / 1e6:,.0f} MB"))
 
         file = fetch_local(model, folder, report, own_file)
     if name in ADAPTED:

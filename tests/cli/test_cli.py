@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import ragqa.cli
 import ragqa.loading
 from ragqa.cli import COMMANDS, app, load_command
+from ragqa.cli.output import tracked
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.infra.journal import JOURNAL
 from ragqa.models.catalogue import LocalModel
@@ -366,6 +367,17 @@ def test_hostile_passages_reach_the_terminal_without_control_characters(call):
         _, out, _, _ = call("ask", "--index", "hostile", "--", text[:100])
         assert "\x1b" not in out
         assert "\x07" not in out
+
+
+def test_brackets_in_a_question_are_no_markup(call):
+    question = "Must a firm report conduct [/b] and must it keep records [red]?"
+    code, _, _, error = call("ask", question, "--index", "rules", "--generator", "fan-out")
+    assert code == 0, error
+
+
+def test_brackets_in_what_a_bar_counts_are_no_markup(capsys):
+    assert tracked(iter([1, 2]), 2, "pairs [/v2].jsonl") == [1, 2]
+    assert "pairs [/v2].jsonl" in capsys.readouterr().err
 
 
 @pytest.mark.long
