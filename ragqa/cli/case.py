@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -46,7 +47,14 @@ def case_desk(name: str = "") -> CaseDesk:
         return None
 
     look = ItemLooker(RecordStore(paths.records), paths, corpus)
-    return CaseDesk(Gate(), CaseStore(paths.records), look, audit_log(paths.home), name or getpass.getuser())
+    return CaseDesk(Gate(), CaseStore(paths.records), look, audit_log(paths.home), name or _login_name())
+
+
+def _login_name() -> str:
+    """The name of this user, or the number where the system has no name for it, as in a container."""
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return f"user {os.getuid()}"
 
 
 @app.command()
