@@ -78,21 +78,24 @@ def save_preset(preset: Preset, folder: Path) -> Path:
     return file
 
 
-def find_preset(name: str, folder: Path) -> Preset:
+def find_preset(name: str, folder: Path, *, is_remote: bool = False) -> Preset:
     """The preset of this name: a bundled one, a file ``*.json``, or one in ``folder`` by its name.
 
+    ``is_remote``: the name is of somebody who may not read files of this machine, and means no file.
     Raises ConfigError if there is none, or if the file cannot be read.
     """
     for preset in PRESETS:
         if preset.name == FORMER_NAMES.get(name, name):
             return preset
-    if name.endswith(".json"):
+    if name.endswith(".json") and not is_remote:
         return read_preset(Path(name).expanduser())
     own, problems = presets_in(folder)
     for preset in own:
         if preset.name == name:
             return preset
     names = ", ".join(repr(preset.name) for preset in (*PRESETS, *own))
+    if is_remote:
+        raise ConfigError(f"unknown preset {name[:100]!r}; choose one of {names}")
     unread = f" ({len(problems)} files in {folder} could not be read)" if problems else ""
     raise ConfigError(f"unknown preset {name!r}; choose one of {names}, or name a preset file, FILE.json{unread}")
 
