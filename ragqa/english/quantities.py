@@ -54,6 +54,11 @@ _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's 
     "year": ("time", _YEAR),
     "decade": ("time", 10 * _YEAR),
     "century": ("time", 100 * _YEAR),
+    "calendar day": ("time", 1.0),
+    "calendar week": ("time", 7.0),
+    "calendar month": ("time", _YEAR / 12),
+    "calendar quarter": ("time", _YEAR / 4),
+    "calendar year": ("time", _YEAR),
     "percent": ("share", 1.0),
     "per cent": ("share", 1.0),
     "%": ("share", 1.0),
@@ -213,6 +218,8 @@ def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
         return _ORDINALS.get(lower, 1.0), n + 1, False
     else:
         return None
+    if _is_half_more(words, after):
+        value, after = value + 0.5, after + 3
     if value < max(_SHARES.values()) and _is_share(words, after):
         return 100.0 * value / _SHARES[words[after].lower], after + 1, True
     return value, after, False
@@ -227,9 +234,14 @@ def _counts(words: Sequence[Word], n: int) -> bool:
     before = words[n - 1].lower if n else ""
     if lower in _SCALES:
         return lower == "hundred" or before == "a"
-    if lower != "one" or following in _SCALES or _is_share(words, n + 1):
+    if lower != "one" or following in _SCALES or _is_share(words, n + 1) or _is_half_more(words, n + 1):
         return True
     return before not in {"the", "this", "that", "no", "every", "any", "another"} and bool(unit_at(words, n + 1))
+
+
+def _is_half_more(words: Sequence[Word], n: int) -> bool:
+    """Whether the words here add a half to the number before them: "one and a half years"."""
+    return [word.lower for word in words[n : n + 3]] == ["and", "a", "half"]
 
 
 def _is_share(words: Sequence[Word], n: int) -> bool:
