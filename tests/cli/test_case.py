@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -60,6 +61,10 @@ def test_a_case_from_its_first_note_to_its_approval(call):
         "Bob (name not proven) returned item 1: cite the rule",
     ):
         assert words in said
+    assert len(re.findall(r"T\d\d:\d\d UTC(?:  (?:Ann|Bob) |: Ask the vendor)", said)) == len(
+        re.findall(r"T\d\d:\d\d", said)
+    )
+    assert "changed (UTC)" in call("list")
     told = json.loads(call("show", case, "--json"))
     assert told["review"][-1]["by"] == {"name": "Bob", "id": "", "proven": False}
     assert told["review"][-1]["parts"]["item 1"]

@@ -86,7 +86,9 @@ def test_build_list_info_verify_delete(call, places):
     code, out, _, _ = call("index", "build", "again", "--source", str(places / "rules"), "--format", "obliqa")
     assert code == 0
     assert "index again: 5 passages of 1 documents" in out
-    assert "again" in call("index", "list")[1]
+    listed = call("index", "list")[1]
+    assert "again" in listed
+    assert "built (UTC)" in listed
     assert "corpus_sha256" in call("index", "info", "again")[1]
     assert "is intact" in call("index", "verify", "again")[1]
     assert call("index", "delete", "again", "--yes")[0] == 0
