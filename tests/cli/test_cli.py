@@ -19,7 +19,7 @@ import ragqa.cli
 import ragqa.loading
 from ragqa.cli import COMMANDS, app, load_command
 from ragqa.cli.output import tracked
-from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
+from ragqa.errors import ConfigError, GenerationError, QuestionError, RagqaError, ScoringError
 from ragqa.infra.journal import JOURNAL
 from ragqa.models.catalogue import LocalModel
 from ragqa.models.inference.precision import Timing, timings
@@ -190,6 +190,21 @@ def test_check_takes_a_text_standard_input_and_a_file_of_answers(call, tmp_path)
     (tmp_path / "none.json").write_text('[{"Answer": ""}]')
     for file, message in (("nothing.txt", "cannot read"), ("none.json", "holds no answer")):
         assert message in str(call("check", str(tmp_path / file))[3])
+
+
+def test_a_text_that_cannot_be_checked_does_not_keep_the_others_from_it(call, tmp_path):
+    answers = tmp_path / "answers.json"
+    texts = ("A firm must act. " * 2_000, "A firm must report conduct within two days.")
+    rows = [
+        {"QuestionID": str(n), "Question": "Who?", "Answer": text, "RetrievedPassages": ["A."]}
+        for n, text in enumerate(texts)
+    ]
+    answers.write_text(json.dumps(rows))
+    _, out, err, error = call("check", str(answers), "--index", "rules", "--json")
+    assert json.loads(out)["question"]["given"] == texts[1]
+    assert "0: The text has 33,999 characters; at most 30,000" in " ".join(err.split())
+    assert isinstance(error, QuestionError)
+    assert str(error) == "1 of 2 texts could not be read; the lines above say why"
 
 
 def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
