@@ -182,8 +182,9 @@ def test_check_takes_a_text_standard_input_and_a_file_of_answers(call, tmp_path)
     assert "A firm must report" in call("records", "list")[1]
     rows = [{"Question": "Who reports?", "RetrievedPassages": ["Elsewhere."], "Answer": text}, {"Answer": None}]
     (tmp_path / "answers.json").write_text(json.dumps(rows))
-    code, out, _, error = call("check", str(tmp_path / "answers.json"), "--index", "rules", "--json")
+    code, out, err, error = call("check", str(tmp_path / "answers.json"), "--index", "rules", "--json")
     assert code == 0, error
+    assert "skipped 1 item without an answer: 2" in err
     record = AnswerRecord.from_json(out)
     assert (record.question.text, record.question.given) == ("Who reports?", text)
     assert CliRunner().invoke(app, ["check", "-", "--index", "rules"], input=text).exit_code == 0
