@@ -17,6 +17,7 @@ from typing import Any, Final
 from ragqa.errors import ConfigError
 from ragqa.plugins import registry
 from ragqa.settings.config import RerankingConfig
+from ragqa.settings.paths import expanded
 from ragqa.settings.presets import FORMER_NAMES, PRESETS, Preset
 
 PRESET_FORMAT: Final = "ragqa preset 1"
@@ -88,7 +89,7 @@ def find_preset(name: str, folder: Path, *, is_remote: bool = False) -> Preset:
         if preset.name == FORMER_NAMES.get(name, name):
             return preset
     if name.endswith(".json") and not is_remote:
-        return read_preset(Path(name).expanduser())
+        return read_preset(expanded(name, "preset file"))
     own, problems = presets_in(folder)
     for preset in own:
         if preset.name == name:

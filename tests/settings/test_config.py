@@ -10,7 +10,7 @@ from ragqa.settings.config import (
     RetrievalConfig,
     ScoringConfig,
 )
-from ragqa.settings.environment import api_key, has_llm
+from ragqa.settings.environment import api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS
 
@@ -116,3 +116,10 @@ def test_presets_are_named_once_and_explained():
     assert all(preset.explanation.endswith(".") for preset in PRESETS)
     rirag = next(preset for preset in PRESETS if preset.name == "RIRAG .70/.20")
     assert (rirag.filtering.threshold, rirag.filtering.max_drop, rirag.filtering.top_k) == (0.7, 0.2, 10)
+
+
+@pytest.mark.parametrize("variable", ["RAGQA_HOME", "RAGQA_INDEXES", "RAGQA_RECORDS", "RAGQA_PROMPTS"])
+def test_a_folder_of_nobody_is_refused_by_the_name_of_its_variable(variable):
+    env = {variable: "~nobody-here/folder"}
+    with pytest.raises(ConfigError, match=f"{variable}: expected a path, found '~nobody-here/folder'"):
+        prompt_folder(env) or Paths.from_env(env).records
