@@ -54,11 +54,6 @@ _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's 
     "year": ("time", _YEAR),
     "decade": ("time", 10 * _YEAR),
     "century": ("time", 100 * _YEAR),
-    "calendar day": ("time", 1.0),
-    "calendar week": ("time", 7.0),
-    "calendar month": ("time", _YEAR / 12),
-    "calendar quarter": ("time", _YEAR / 4),
-    "calendar year": ("time", _YEAR),
     "percent": ("share", 1.0),
     "per cent": ("share", 1.0),
     "%": ("share", 1.0),
@@ -79,8 +74,9 @@ _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's 
     "kilowatt": ("power", 1e3),
     "megawatt": ("power", 1e6),
     "gigawatt": ("power", 1e9),
-    **dict.fromkeys(("pound", "dollar", "euro", "yen", "franc"), ("money", 1.0)),
+    **dict.fromkeys("pound dollar euro yen franc eur usd gbp chf".split(), ("money", 1.0)),
 }
+_UNITS |= {f"calendar {_name}": _UNITS[_name] for _name in ("day", "week", "month", "quarter", "year")}
 _LENGTHS = {
     **dict.fromkeys(("metre", "meter", "m"), 1.0),
     **dict.fromkeys(("kilometre", "kilometer", "km"), 1e3),
@@ -148,7 +144,7 @@ def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) 
         word = words[n]
         number = None
         if not (stands_in(word.start, dates) or is_name(words, n) or _is_mark(text, word)):
-            number = _number(words, n)
+            number = _grouped(text, words, n) or _number(words, n)
         if number is None:
             n += 1
             continue
@@ -225,6 +221,19 @@ def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
     return value, after, False
 
 
+def _grouped(text: str, words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
+    """As `_number`, for an amount of money whose thousands spaces separate: "EUR 20 000 000", "5 000 euros"."""
+    after = n + 1
+    while after < len(words) and re.fullmatch(r"[ \u00a0\u202f]\d{3}", text[words[after - 1].end : words[after].end]):
+        after += 1
+    if after == n + 1 or not re.fullmatch(r"\d{1,3}", words[n].lower):
+        return None
+    unit = unit_at(words, after)
+    if currency_at(text, words, n) is None and (unit is None or unit[0] != "money"):
+        return None
+    return float("".join(word.lower for word in words[n:after])), after, False
+
+
 def _counts(words: Sequence[Word], n: int) -> bool:
     """Whether the word is a number here: "one year", "a third of", "a million"; not "the one", "one must", "a firm"."""
     lower = words[n].lower
@@ -290,6 +299,9 @@ def _with_unit(
     currency = currency_at(text, words, n)
     if currency is not None and after < len(words) and words[after].lower in _SHORT_SCALES:
         number, after, unit = number * _SHORT_SCALES[words[after].lower], after + 1, None
+    is_next = after + 1 < len(words) and currency_at(text, words, after + 1) == after  # "EUR 500, USD 600"
+    if unit and unit[0] == "money" and (is_next or (currency is not None and words[after].is_capital)):
+        unit = None
     if unit:
         dimension, size, last = unit
         return Quantity(number * size, dimension, frozenset(), span_of(text, words[n], words[last - 1]), number), last

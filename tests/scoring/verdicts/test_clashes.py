@@ -54,6 +54,8 @@ def test_a_clash_of_each_kind(said, found, expected):
     ("said", "found"),
     [
         ("Keep them half a year.", "Keep them six months."),
+        ("The fine is EUR 20 million.", "The fine is EUR 20 000 000."),
+        ("The fine is EUR 20,000,000.", "The fine is 20 000 000 EUR."),
         ("Keep them for 10 days.", "Keep 5 records for 10 days and 3 years."),  # the source's other numbers
         ("It opened in 1897.", "It opened on 14 January 1897."),
         ("It opened in January.", "It opened in 1897."),  # nothing in common to differ in
