@@ -351,10 +351,10 @@ def is_name(words: Sequence[Word], n: int) -> bool:
     """Whether a number is a name: "Rule 4", "Rules 4.1, 4.2 and 4.3"."""
     if not n or not words[n].lower[0].isdigit():
         return n > 0 and words[n - 1].lower in _NUMBERED
-    for word in reversed(words[max(0, n - LISTED) : n]):
-        if not (word.lower[0].isdigit() or word.lower in {"and", "or", "to"}):
-            return word.lower in _NUMBERED
-    return False
+    is_measured = n + 1 < len(words) and words[n + 1].lower.endswith("s") and unit_at(words, n + 1) is not None
+    listed = words[n - 1 : n] if is_measured else words[max(0, n - LISTED) : n]  # not in "Rule 4.2 or 30 days"
+    before = (word.lower for word in reversed(listed))
+    return next((one for one in before if not (one[0].isdigit() or one in {"and", "or", "to"})), "") in _NUMBERED
 
 
 def _is_mark(text: str, word: Word) -> bool:

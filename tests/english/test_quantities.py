@@ -44,6 +44,8 @@ def equal(one: str, other: str) -> bool:
         ("10 Business Days", 10, "business time"),
         ("twenty-one days", 21, "time"),
         ("within 30 calendar days", 30, "time"),
+        ("the period in Rule 4.2 or 30 days", 30, "time"),
+        ("under Articles 5 and 6 and 10 Business Days", 10, "business time"),
         ("two Calendar Months", YEAR / 6, "time"),
         ("one and a half years", 1.5 * YEAR, "time"),
         ("two and a half per cent", 2.5, "share"),
