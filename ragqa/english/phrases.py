@@ -354,7 +354,8 @@ def _phrases(text: str, tokens: Sequence[TaggedWord]) -> list[Phrase]:
             is_of = is_of and (words[0] == "of" or is_name)
             last, whole = (after[-1] if is_of else last), after[-1]
         end = last.end - len(re.search(r"['’]?s?['’]?\Z", last.text)[0]) if _is_owner(last) else last.end  # type: ignore[index]
-        found.append(Phrase(text, run[0].start, end, max(whole.end, end), min(head_end, end), is_asked))
+        if end > run[0].start:  # not where all of it is an ending, as scans part it from its word: "s'"
+            found.append(Phrase(text, run[0].start, end, max(whole.end, end), min(head_end, end), is_asked))
     return found
 
 

@@ -152,6 +152,14 @@ def test_a_backslash_in_the_question_before_is_a_letter():
     assert rewritten("Can it do so?", thread) == r"Can a firm lend \Wmoney of \1 clients?"
 
 
+@pytest.mark.parametrize(
+    "turn", [Turn("Must a firm s' pay?"), Turn("Which s' has it?"), Turn("Who pays?", "The s' pay.")]
+)
+@pytest.mark.parametrize("asked", ["And branches?", "Is it valid?", "any?"])
+def test_a_possessive_ending_alone_is_no_thing(turn, asked):
+    assert rewritten(asked, [turn]).endswith("?")
+
+
 @pytest.mark.parametrize("asked", ["Is it valid?", "Who decides?"])
 def test_a_question_of_lines_alone_has_nothing_to_point_back_to(asked):
     assert rewritten(asked, [Turn("___?", "Gold was fixed at 35 dollars.")]) == asked
