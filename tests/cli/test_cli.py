@@ -437,6 +437,13 @@ def test_models_lists_what_the_server_offers(call, monkeypatch):
         assert "does not list other" in call("models")[2]
 
 
+def test_models_lists_those_for_this_machine_where_the_server_does_not_answer(call, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    _, out, _, error = call("models")
+    assert "smollm2-135m (local" in out
+    assert isinstance(error, GenerationError)
+
+
 def test_models_without_a_server_lists_those_for_this_machine(call, monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
