@@ -196,7 +196,7 @@ def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
     """
     lower, following = words[n].lower, words[n + 1].lower if n + 1 < len(words) else ""
     if lower[0].isdigit():
-        plain = lower.replace(",", "")
+        plain = re.sub(r",(?=\d{3})", "", lower).replace(",", ".")  # "22,500" but "2,5", as most of Europe writes it
         if plain.count(".") > 1 or not plain.replace(".", "").isdecimal():
             return None
         value, after = float(plain), n + 1
