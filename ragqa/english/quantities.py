@@ -293,7 +293,7 @@ def _with_unit(
     text: str, words: Sequence[Word], n: int, number: float, after: int, is_share: bool
 ) -> tuple[Quantity, int]:
     """(quantity, position after it) of the number in the words from ``n`` to ``after - 1``."""
-    if after < len(words) and _is_mark(text, words[after]) and words[after].lower == f"{number:g}":
+    if after < len(words) and _is_mark(text, words[after]) and words[after].lower.replace(",", "") == f"{number:.12g}":
         after += 1  # "thirty (30) days"
     unit = ("share", 1.0, after) if is_share or _percent(text, words[after - 1].end) else unit_at(words, after)
     currency = currency_at(text, words, n)
