@@ -15,7 +15,7 @@ import typer
 from ragqa.cli.options import reshaped
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, relevance_group, scores_group
-from ragqa.errors import ConfigError
+from ragqa.errors import ConfigError, RagqaError
 from ragqa.plugins.registry import RETRIEVERS, listed
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
@@ -140,10 +140,14 @@ def _standing_alone(asked: str, record_id: str, config: Config, instead: str | N
 
 
 def answer_all(questions: Sequence[Question], config: Config, *, as_json: bool) -> None:
-    """Answers or checks each question and prints the results; the models are loaded once."""
+    """Answers or checks each question and prints the results; the models are loaded once.
+
+    Of several, one that fails does not keep the others from being read: its error is printed, and raised at the end.
+    """
     from ragqa.pipeline import load_pipeline
 
     paths, err = Paths.from_env(), stderr()
+    failed: list[RagqaError] = []
     with err.status("Loading the models") as status:
         pipeline = load_pipeline(config, paths)
         if not pipeline.index.manifest.has_vectors:
@@ -152,7 +156,16 @@ def answer_all(questions: Sequence[Question], config: Config, *, as_json: bool) 
             status.update("Retrieving passages")
             if len(questions) > 1 and not as_json:
                 stdout().print(plain(question.title, style="bold"))
-            _show(pipeline, question, status, as_json=as_json)
+            try:
+                _show(pipeline, question, status, as_json=as_json)
+            except RagqaError as error:
+                if len(questions) == 1:
+                    raise
+                failed.append(error)
+                err.print(plain(f"{question.question_id or question.title}: {error}", style="red"))
+    if failed:
+        msg = f"{len(failed)} of {len(questions)} texts could not be read; the lines above say why"
+        raise type(failed[-1])(msg)
 
 
 def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bool) -> None:
@@ -160,7 +173,7 @@ def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bo
     config, out, view = pipeline.config, stdout(), View(question, pipeline.config)
     for event in pipeline.run(question):
         view = advance(view, event)
-        status.update(view.phase)
+        status.update(plain(view.phase))
         passages = view.selection.passages if view.selection else ()
         match event:
             case Selected(selection) if not as_json:

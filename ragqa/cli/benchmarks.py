@@ -163,7 +163,7 @@ def _drawn(benchmark: Benchmark, steps: Any) -> RunProgress:  # noqa: ANN401
                 say(phase)
             shown = phase
     with progress_bar() as bar:
-        bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
+        bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}", markup=False))
         if last.resumed:
             bar.console.print(plain(last.resumed), soft_wrap=True)
         task = bar.add_task(benchmark.doing, total=last.total, completed=last.done, figures="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -46,7 +47,14 @@ def case_desk(name: str = "") -> CaseDesk:
         return None
 
     look = ItemLooker(RecordStore(paths.records), paths, corpus)
-    return CaseDesk(Gate(), CaseStore(paths.records), look, audit_log(paths.home), name or getpass.getuser())
+    return CaseDesk(Gate(), CaseStore(paths.records), look, audit_log(paths.home), name or _login_name())
+
+
+def _login_name() -> str:
+    """The name of this user, or the number where the system has no name for it, as in a container."""
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return f"user {os.getuid()}"
 
 
 @app.command()
@@ -64,7 +72,14 @@ def list_cases(as_json: AsJson = False) -> None:
         print_json([told(one, desk.looked(one)) for one in found])
         return
     table = FittedTable("Cases")
-    for heading, priority in (("case", 0), ("title", 0), ("state", 0), ("items", 2), ("open tasks", 2), ("changed", 1)):
+    for heading, priority in (
+        ("case", 0),
+        ("title", 0),
+        ("state", 0),
+        ("items", 2),
+        ("open tasks", 2),
+        ("changed (UTC)", 1),
+    ):
         table.add_column(heading, priority)
     for one in found:
         n_open = sum(not task.done for task in one.tasks)
@@ -98,11 +113,11 @@ def show(case_id: CaseId, as_json: AsJson = False) -> None:
         details = ", ".join(filter(None, (task.made.owner, task.made.due, ended)))
         out.print(plain(f"task {task.number}  {task.made.text}" + (f"  ({details})" if details else "")))
     for n, note in enumerate(case.notes, 1):
-        out.print(plain(f"note {n}  {note.by.shown}, {note.at[:16]}: {note.text}"))
+        out.print(plain(f"note {n}  {note.by.shown}, {note.at[:16]} UTC: {note.text}"))
     for _, event in case.review:
         about = f"item {event.item}" if event.item else "the case"
         why = f": {event.text}" if event.text else ""
-        out.print(plain(f"{event.at[:16]}  {event.by.shown} {event.step} {about}{why}"))
+        out.print(plain(f"{event.at[:16]} UTC  {event.by.shown} {event.step} {about}{why}"))
 
 
 @app.command()

@@ -10,9 +10,12 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.ask import answer_all, with_preset
+from ragqa.cli.benchmarks import NAMED_AT_MOST
+from ragqa.cli.output import plain, stderr
 from ragqa.corpus.answers import read_answers
 from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import kind_of
+from ragqa.english.words import quantity
 from ragqa.errors import QuestionError
 from ragqa.settings.config import Config
 from ragqa.types import Question
@@ -42,9 +45,16 @@ def _texts(file: str, question: str) -> list[Question]:
     """The texts of the file. Raises QuestionError if it cannot be read or holds no answer, CorpusError as `score`."""
     path = Path(file)
     if path.suffix.lower() in {".json", ".jsonl"}:
-        items = [item for item in read_answers(path).items if not item.skipped]
+        found = read_answers(path).items
+        items = [item for item in found if not item.skipped]
         if not items:
             raise QuestionError(f"{path.name} holds no answer; expected a text in 'Answer' of at least one item")
+        if empty := [f"{item.number:,}" for item in found if item.skipped]:
+            more = ", …" if len(empty) > NAMED_AT_MOST else ""
+            words = (
+                f"skipped {quantity(len(empty), 'item')} without an answer: {', '.join(empty[:NAMED_AT_MOST])}{more}"
+            )
+            stderr().print(plain(words))
         return [Question(question or item.question, item.question_id, given=item.answer) for item in items]
     try:
         if file == "-" or kind_of(file) in {"text", ""}:

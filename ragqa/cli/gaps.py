@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,6 +33,10 @@ from ragqa.records.memo_files import check_kind, write_memo
 from ragqa.settings.config import Config, without_default_reranker
 from ragqa.settings.paths import Paths
 from ragqa.types.streams import mapped
+
+if TYPE_CHECKING:
+    from ragqa.library.gap_opinions import GapOpinions
+    from ragqa.scoring.repass.scorer import RepassScorer
 
 
 def gaps(
@@ -61,20 +65,20 @@ def gaps(
     if memo:
         check_kind(memo.suffix.lower())  # before a run of minutes, not after it
     paths = Paths.from_env()
-    rules = open_index(corpus, paths.indexes)
+    rules, against = (open_index(name, paths.indexes) for name in (corpus, policies))
     found, _ = renewed(load(paths.registers / f"{corpus}.jsonl"), tuple(register(rules.passages)))
     rows = part_of(found.duties, document, chapter)
     folder = paths.home / "gaps" / corpus / policies
     lines: list[str] = []
     with held(folder, "reading gaps"):
+        reading = _reading(policies, paths, verifier)  # may fail: before `restart` deletes what was read
         store = GapStore(folder, restart=restart)
         if take:
             lines += store.take(read_edits(take, Correction), found.rows).words(take.name, found.rows)
         try:
-            run = _run(store, found, rows, policies, paths, verifier)
+            run = _run(store, found, rows, *reading)
         finally:
             store.close()
-    against = open_index(policies, paths.indexes)
     for path in filter(None, (csv, xlsx)):
         write_gaps(path, run, against.passages)
         lines.append(f"{len(rows):,} rows are in {path}")
@@ -100,9 +104,8 @@ def gaps(
         stdout().print(plain(line))
 
 
-def _run(
-    store: GapStore, found: Register, rows: Sequence[Obligation], policies: str, paths: Paths, verifier: str
-) -> GapRun:
+def _reading(policies: str, paths: Paths, verifier: str) -> tuple[Policies, RepassScorer, GapOpinions | None]:
+    """The policies, the scorer that compares rows with them, and the language model, if it is asked as well."""
     from ragqa.library.gap_opinions import GapOpinions
     from ragqa.loading import policy_scorer
     from ragqa.pipeline import load_pipeline, opinion_client
@@ -112,13 +115,22 @@ def _run(
     config = Config.from_env()
     generation = replace(config.generation, generator="none")
     config = without_default_reranker(replace(config, index=policies, generation=generation))
+    second = GapOpinions(opinion_client(config)) if verifier == "llm" else None
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(config, paths, recording=False)
     against = Policies(pipeline.index.passages, pipeline.search)
-    second = GapOpinions(opinion_client(config)) if verifier == "llm" else None
-    events = gap_events(
-        store, found, rows, against, policy_scorer(pipeline.models.scorer(config.scoring), paths), second
-    )
+    return against, policy_scorer(pipeline.models.scorer(config.scoring), paths), second
+
+
+def _run(
+    store: GapStore,
+    found: Register,
+    rows: Sequence[Obligation],
+    against: Policies,
+    scorer: RepassScorer,
+    second: GapOpinions | None,
+) -> GapRun:
+    events = gap_events(store, found, rows, against, scorer, second)
     run = counted(mapped(events, lambda event: event.done), len(rows), "Rows")
     if second and second.failed:
         stderr().print(plain(second.failed))

@@ -323,7 +323,7 @@ def list_all() -> None:
     table.add_column("name")
     for heading, priority in (("documents", 2), ("passages", 0), ("MB", 3)):
         table.add_column(heading, priority, "right")
-    table.add_column("built", 1)
+    table.add_column("built (UTC)", 1)
     table.add_column("source", least=16)
     for entry in list_indexes(Paths.from_env().indexes):
         manifest = entry.manifest

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import plain, stderr, stdout
+from ragqa.errors import RagqaError
 from ragqa.generation.llm.client import ChatClient
 from ragqa.models import ADAPTED, adapter_of
 from ragqa.models.adapted import join_adapter, remove_joined
@@ -34,9 +35,12 @@ def models(context: typer.Context) -> None:
 @app.command("list")
 def list_models() -> None:
     """List the models of the server at OPENAI_BASE_URL, then those for this machine; `*` marks the one that answers."""
-    config = Config.from_env().generation
+    config, failed = Config.from_env().generation, None
     if has_server():
-        _list_server()
+        try:
+            _list_server()
+        except RagqaError as error:
+            failed = error  # raised below: the models of this machine can be used without the server
     folder = Paths.from_env().local_models
     here = {model.name for model in stored_models(folder)}
     for model in LOCAL_MODELS:
@@ -50,6 +54,8 @@ def list_models() -> None:
         stdout().print(plain(f"  {model.name} ({model.role}, {state}): {about}"))
     if here and not has_library():
         stderr().print(plain("The library that runs local models is not installed: make local"))
+    if failed:
+        raise failed
 
 
 def _list_server() -> None:
@@ -82,7 +88,7 @@ def fetch(
     with stderr().status(f"Fetching {model.title}") as status:
 
         def report(words: str, n_bytes: int) -> None:
-            status.update(f"{words}: {n_bytes / 1e6:,.0f} of {model.n_bytes / 1e6:,.0f} MB")
+            status.update(plain(f"{words}: {n_bytes / 1e6:,.0f} of {model.n_bytes / 1e6:,.0f} MB"))
 
         file = fetch_local(model, folder, report, own_file)
     if name in ADAPTED:

@@ -168,7 +168,7 @@ def print_table(title: str, headings: Sequence[str], rows: Iterable[Iterable[str
 def progress_bar() -> Progress:
     """A bar with counts, elapsed and remaining time, on standard error."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # names of files and rankings are literal
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -27,5 +27,8 @@ def serve(
     options = ["--server.port", str(port), "--server.address", address, "--browser.serverAddress", names[0]]
     for name in dict.fromkeys([*names, "127.0.0.1", "::1"]):
         options += ["--server.allowedHosts", name]
-    typer.echo(f"The page: http://{names[0]}:{port} (Ctrl-C ends it)", err=True)
-    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(APPLICATION), *options])  # noqa: S606
+    shown = f"[{names[0]}]" if ":" in names[0] else names[0]
+    typer.echo(f"The page: http://{shown}:{port} (Ctrl-C ends it)", err=True)
+    # -P: a streamlit.py of the folder in which ragqa is called is not run; a checkout may be that folder
+    safe = [] if Path.cwd() == APPLICATION.parents[3] else ["-P"]
+    os.execv(sys.executable, [sys.executable, *safe, "-m", "streamlit", "run", str(APPLICATION), *options])  # noqa: S606

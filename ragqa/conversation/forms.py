@@ -77,6 +77,7 @@ _KINDS: Final = frozenset(
     )
 )
 _EARLY: Final = 12  # most characters before "which one": a longer question itself says what "one" means
+_MOST_SEARCHED: Final = 5_000  # characters of an answer; the search for a list takes the square of its time
 _FEW_WORDS: Final = 5  # most content words: a longer follow-up itself says what "the firm" means
 
 
@@ -154,7 +155,7 @@ def _goes_on(word: str) -> bool:
 
 def _alternative(which: str, before: Before) -> str:
     """The thing that is meant in the list of the question, or of the answer; empty if neither has a list."""
-    match = _LIST.search(before.asked.text) or _LIST.search(before.turn.answer)
+    match = _LIST.search(before.asked.text) or _LIST.search(before.turn.answer[:_MOST_SEARCHED])
     things = re.findall(_THING, match[0]) if match else []
     if which == "other":
         said = read(before.turn.answer).stems

@@ -118,7 +118,7 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
     applies to the last one.
     """
     text = " ".join(follow_up.split())
-    thread = [turn for turn in thread if re.search(r"\w", turn.question)]
+    thread = [turn for turn in thread if re.search(r"[^\W_]", turn.question)]
     if not thread or not text or len(text.split()) > MAX_WORDS:
         return text
     bare = _CONNECTIVE.sub("", text).rstrip("?!. ")

@@ -7,6 +7,7 @@ verbs. In a run of words that could all be nouns, the last word that can be a ve
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -330,14 +331,17 @@ def third_person(base: str) -> str:
 
 
 def _phrases(text: str, tokens: Sequence[TaggedWord]) -> list[Phrase]:
-    runs = _runs(tokens)
+    runs, starts = _runs(tokens), [token.start for token in tokens]
+    between = [
+        [token.lower for token in tokens[bisect_left(starts, before[-1].end) : bisect_left(starts, after[0].start)]]
+        for (before, _), (after, _) in pairwise(runs)
+    ]
     found = []
     for n, (run, is_asked) in enumerate(runs):
         last, head_end, whole = run[-1], run[-1].end, run[-1]
         is_of = True
-        for (before, _), (after, _) in pairwise(runs[n:]):
-            between = [token for token in tokens if before[-1].end <= token.start < after[0].start]
-            words = [token.lower for token in between]
+        for place in range(n, len(between)):
+            (before, _), (after, _), words = runs[place], runs[place + 1], between[place]
             if not words and before is not run and _is_owner(before[-1]):  # "share of Clients' Virtual Assets"
                 last, whole = (after[-1] if is_of else last), after[-1]
                 continue
@@ -350,7 +354,8 @@ def _phrases(text: str, tokens: Sequence[TaggedWord]) -> list[Phrase]:
             is_of = is_of and (words[0] == "of" or is_name)
             last, whole = (after[-1] if is_of else last), after[-1]
         end = last.end - len(re.search(r"['’]?s?['’]?\Z", last.text)[0]) if _is_owner(last) else last.end  # type: ignore[index]
-        found.append(Phrase(text, run[0].start, end, max(whole.end, end), min(head_end, end), is_asked))
+        if end > run[0].start:  # not where all of it is an ending, as scans part it from its word: "s'"
+            found.append(Phrase(text, run[0].start, end, max(whole.end, end), min(head_end, end), is_asked))
     return found
 
 

@@ -74,8 +74,9 @@ _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's 
     "kilowatt": ("power", 1e3),
     "megawatt": ("power", 1e6),
     "gigawatt": ("power", 1e9),
-    **dict.fromkeys(("pound", "dollar", "euro", "yen", "franc"), ("money", 1.0)),
+    **dict.fromkeys("pound dollar euro yen franc eur usd gbp chf".split(), ("money", 1.0)),
 }
+_UNITS |= {f"calendar {_name}": _UNITS[_name] for _name in ("day", "week", "month", "quarter", "year")}
 _LENGTHS = {
     **dict.fromkeys(("metre", "meter", "m"), 1.0),
     **dict.fromkeys(("kilometre", "kilometer", "km"), 1e3),
@@ -143,7 +144,7 @@ def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) 
         word = words[n]
         number = None
         if not (stands_in(word.start, dates) or is_name(words, n) or _is_mark(text, word)):
-            number = _number(words, n)
+            number = _grouped(text, words, n) or _number(words, n)
         if number is None:
             n += 1
             continue
@@ -195,7 +196,7 @@ def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
     """
     lower, following = words[n].lower, words[n + 1].lower if n + 1 < len(words) else ""
     if lower[0].isdigit():
-        plain = lower.replace(",", "")
+        plain = re.sub(r",(?=\d{3})", "", lower).replace(",", ".")  # "22,500" but "2,5", as most of Europe writes it
         if plain.count(".") > 1 or not plain.replace(".", "").isdecimal():
             return None
         value, after = float(plain), n + 1
@@ -213,9 +214,24 @@ def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
         return _ORDINALS.get(lower, 1.0), n + 1, False
     else:
         return None
+    if _is_half_more(words, after):
+        value, after = value + 0.5, after + 3
     if value < max(_SHARES.values()) and _is_share(words, after):
         return 100.0 * value / _SHARES[words[after].lower], after + 1, True
     return value, after, False
+
+
+def _grouped(text: str, words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
+    """As `_number`, for an amount of money whose thousands spaces separate: "EUR 20 000 000", "5 000 euros"."""
+    after = n + 1
+    while after < len(words) and re.fullmatch(r"[ \u00a0\u202f]\d{3}", text[words[after - 1].end : words[after].end]):
+        after += 1
+    if after == n + 1 or not re.fullmatch(r"\d{1,3}", words[n].lower):
+        return None
+    unit = unit_at(words, after)
+    if currency_at(text, words, n) is None and (unit is None or unit[0] != "money"):
+        return None
+    return float("".join(word.lower for word in words[n:after])), after, False
 
 
 def _counts(words: Sequence[Word], n: int) -> bool:
@@ -227,9 +243,14 @@ def _counts(words: Sequence[Word], n: int) -> bool:
     before = words[n - 1].lower if n else ""
     if lower in _SCALES:
         return lower == "hundred" or before == "a"
-    if lower != "one" or following in _SCALES or _is_share(words, n + 1):
+    if lower != "one" or following in _SCALES or _is_share(words, n + 1) or _is_half_more(words, n + 1):
         return True
     return before not in {"the", "this", "that", "no", "every", "any", "another"} and bool(unit_at(words, n + 1))
+
+
+def _is_half_more(words: Sequence[Word], n: int) -> bool:
+    """Whether the words here add a half to the number before them: "one and a half years"."""
+    return [word.lower for word in words[n : n + 3]] == ["and", "a", "half"]
 
 
 def _is_share(words: Sequence[Word], n: int) -> bool:
@@ -272,12 +293,15 @@ def _with_unit(
     text: str, words: Sequence[Word], n: int, number: float, after: int, is_share: bool
 ) -> tuple[Quantity, int]:
     """(quantity, position after it) of the number in the words from ``n`` to ``after - 1``."""
-    if after < len(words) and _is_mark(text, words[after]) and words[after].lower == f"{number:g}":
+    if after < len(words) and _is_mark(text, words[after]) and words[after].lower.replace(",", "") == f"{number:.12g}":
         after += 1  # "thirty (30) days"
     unit = ("share", 1.0, after) if is_share or _percent(text, words[after - 1].end) else unit_at(words, after)
     currency = currency_at(text, words, n)
     if currency is not None and after < len(words) and words[after].lower in _SHORT_SCALES:
         number, after, unit = number * _SHORT_SCALES[words[after].lower], after + 1, None
+    is_next = after + 1 < len(words) and currency_at(text, words, after + 1) == after  # "EUR 500, USD 600"
+    if unit and unit[0] == "money" and (is_next or (currency is not None and words[after].is_capital)):
+        unit = None
     if unit:
         dimension, size, last = unit
         return Quantity(number * size, dimension, frozenset(), span_of(text, words[n], words[last - 1]), number), last
@@ -327,10 +351,10 @@ def is_name(words: Sequence[Word], n: int) -> bool:
     """Whether a number is a name: "Rule 4", "Rules 4.1, 4.2 and 4.3"."""
     if not n or not words[n].lower[0].isdigit():
         return n > 0 and words[n - 1].lower in _NUMBERED
-    for word in reversed(words[max(0, n - LISTED) : n]):
-        if not (word.lower[0].isdigit() or word.lower in {"and", "or", "to"}):
-            return word.lower in _NUMBERED
-    return False
+    is_measured = n + 1 < len(words) and words[n + 1].lower.endswith("s") and unit_at(words, n + 1) is not None
+    listed = words[n - 1 : n] if is_measured else words[max(0, n - LISTED) : n]  # not in "Rule 4.2 or 30 days"
+    before = (word.lower for word in reversed(listed))
+    return next((one for one in before if not (one[0].isdigit() or one in {"and", "or", "to"})), "") in _NUMBERED
 
 
 def _is_mark(text: str, word: Word) -> bool:

@@ -24,11 +24,12 @@ MONTHS = {
         "january february march april may june july august september october november december".split(), 1
     )
 }
-_MONTH: Final = "|".join(MONTHS)
+_WHOLE: Final = {name[:3]: name for name in MONTHS}
+_MONTH: Final = rf"(?:{'|'.join((*MONTHS, 'sept', *_WHOLE))})\b\.?"
 _DAY: Final = (
     r"(?:[12]\d{3}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-][12]\d{3}"
-    rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH}),? [12]\d{{3}}"
-    rf"|(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?,? [12]\d{{3}})(?!\d)"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH},? [12]\d{{3}}"
+    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? [12]\d{{3}})(?!\d)"
 )
 _NAMED: Final = re.compile(
     rf"\bas (?:of|at|on) (?P<of>{_DAY})"
@@ -250,6 +251,7 @@ def asked_day(question: str) -> AskedDay | None:
     (match,) = found
     written = next(filter(None, match.groups()))
     plain = re.sub(r"(?<=\d)(?:st|nd|rd|th)\b|\bof |,", "", written, flags=re.IGNORECASE)
+    plain = re.sub(r"([a-z]{3})[a-z]*\.?", lambda month: _WHOLE[month[1].casefold()], plain, flags=re.IGNORECASE)
     day = as_iso(f"{plain}-01-01" if plain.isdecimal() else plain)
     if day and match["before"]:
         day = (date.fromisoformat(day) - timedelta(days=1)).isoformat()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +17,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 from ragqa.plugins import registry
 from ragqa.settings.environment import has_llm
@@ -77,15 +77,16 @@ class FusionConfig:
 
     def __post_init__(self) -> None:
         check_all(self)
-        total = math.fsum(self.weights.values())
-        valid = all(0 <= weight <= 1 for weight in self.weights.values()) and abs(total - 1) < 1e-6
+        weights = self.weights.values()
+        valid = all(0 <= weight <= 1 for weight in weights) and abs(math.fsum(weights) - 1) < 1e-6
         check(valid, "fusion weights", "in [0, 1] and sum to 1", dict(self.weights))
 
     @classmethod
     def of(cls, method: FusionMethod = "wsum", **shares: float) -> FusionConfig:
         """Weights in proportion to these shares, each at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6, .4."""
+        valid = all(0 <= share <= 1e300 for share in shares.values()) and any(shares.values())
+        check(valid, "shares", "in 0..1e300, not all 0", shares)
         total = math.fsum(shares.values())
-        check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "≥ 0, not all 0", shares)
         return cls(method, {name: share / total for name, share in shares.items() if share})
 
 
@@ -312,11 +313,12 @@ class GenerationConfig:
 
     def without_credentials(self) -> GenerationConfig:
         """The settings without ``user:password@`` and query in the server's address, and without a file's folder."""
-        url = urlsplit(self.base_url)
-        address = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+        address = re.split("[?#]", _LOGIN.sub(r"\1", self.base_url))[0]
         return replace(self, local_model=Path(self.local_model).name, base_url=address)
 
 
+# The beginning of an address, also of one that no request can use, and its login; a password may hold any letter.
+_LOGIN: Final = re.compile(r"\A((?:[a-z][a-z0-9+.-]*:)?//?)?+(?:[^/?#@]*:(?!\d+[/?#]).*|[^/?#]*)@", re.IGNORECASE)
 _ANY_GENERATOR: ContextVar[bool] = ContextVar("_ANY_GENERATOR", default=False)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from ragqa.errors import ConfigError
 from ragqa.plugins import registry
+from ragqa.settings.paths import expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def api_key(environ: Mapping[str, str] | None = None) -> str | None:
 def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """``RAGQA_PROMPTS``, the folder of prompts that replace the bundled ones; None: not set."""
     env = os.environ if environ is None else environ
-    return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
+    return expanded(env["RAGQA_PROMPTS"], "RAGQA_PROMPTS") if env.get("RAGQA_PROMPTS") else None
 
 
 def page_models(variable: str, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:

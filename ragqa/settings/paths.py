@@ -20,6 +20,15 @@ def _default_home() -> Path:
     return Path(platformdirs.user_data_dir("ragqa", appauthor=False))
 
 
+def expanded(path: str, what: str) -> Path:
+    """The path, with the home folder in place of ``~``. Raises ConfigError, naming ``what``, for an unknown user's."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        msg = f"{what}: expected a path, found {path[:100]!r}, and that user has no home here; write it in full"
+        raise ConfigError(msg) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Paths:
     """Where things live on this machine; never part of a record."""
@@ -33,7 +42,7 @@ class Paths:
         """A file, or the address of a PostgreSQL database."""
         if "://" in self.records_at:
             return self.records_at
-        return Path(self.records_at).expanduser() if self.records_at else self.home / "records.sqlite3"
+        return expanded(self.records_at, "RAGQA_RECORDS") if self.records_at else self.home / "records.sqlite3"
 
     @property
     def pair_cache(self) -> Path:
@@ -89,12 +98,12 @@ class Paths:
         """
         env = os.environ if environ is None else environ
         if env.get("RAGQA_HOME"):
-            home = Path(env["RAGQA_HOME"]).expanduser()
+            home = expanded(env["RAGQA_HOME"], "RAGQA_HOME")
             beside = home / INDEXES
         else:
             home = _default_home()
             beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / INDEXES
-        indexes = Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside
+        indexes = expanded(env["RAGQA_INDEXES"], "RAGQA_INDEXES") if env.get("RAGQA_INDEXES") else beside
         return cls(home, indexes, env.get("RAGQA_RECORDS", "").strip())
 
 
@@ -103,7 +112,7 @@ def behind(indexes: Path) -> Path | None:
 
     None unless ``indexes`` is the home folder's own: a folder chosen by the user is used alone.
     """
-    home = Path(os.environ.get("RAGQA_HOME") or _default_home()).expanduser()
+    home = expanded(os.environ.get("RAGQA_HOME") or str(_default_home()), "RAGQA_HOME")
     if os.environ.get("RAGQA_INDEXES") or indexes != home / INDEXES:
         return None
     return next((folder for folder in (PROJECT_INDEXES, PACKAGED_INDEXES) if folder.is_dir()), None)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from ragqa.errors import ConfigError
 from ragqa.plugins import registry
 from ragqa.settings.config import RerankingConfig
+from ragqa.settings.paths import expanded
 from ragqa.settings.presets import FORMER_NAMES, PRESETS, Preset
 
 PRESET_FORMAT: Final = "ragqa preset 1"
@@ -78,21 +79,24 @@ def save_preset(preset: Preset, folder: Path) -> Path:
     return file
 
 
-def find_preset(name: str, folder: Path) -> Preset:
+def find_preset(name: str, folder: Path, *, is_remote: bool = False) -> Preset:
     """The preset of this name: a bundled one, a file ``*.json``, or one in ``folder`` by its name.
 
+    ``is_remote``: the name is of somebody who may not read files of this machine, and means no file.
     Raises ConfigError if there is none, or if the file cannot be read.
     """
     for preset in PRESETS:
         if preset.name == FORMER_NAMES.get(name, name):
             return preset
-    if name.endswith(".json"):
-        return read_preset(Path(name).expanduser())
+    if name.endswith(".json") and not is_remote:
+        return read_preset(expanded(name, "preset file"))
     own, problems = presets_in(folder)
     for preset in own:
         if preset.name == name:
             return preset
     names = ", ".join(repr(preset.name) for preset in (*PRESETS, *own))
+    if is_remote:
+        raise ConfigError(f"unknown preset {name[:100]!r}; choose one of {names}")
     unread = f" ({len(problems)} files in {folder} could not be read)" if problems else ""
     raise ConfigError(f"unknown preset {name!r}; choose one of {names}, or name a preset file, FILE.json{unread}")
 

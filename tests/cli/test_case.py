@@ -1,6 +1,8 @@
 """`ragqa case` from a terminal: one person files and submits, another decides; names are kept and called not proven."""
 
 import json
+import os
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -59,6 +61,10 @@ def test_a_case_from_its_first_note_to_its_approval(call):
         "Bob (name not proven) returned item 1: cite the rule",
     ):
         assert words in said
+    assert len(re.findall(r"T\d\d:\d\d UTC(?:  (?:Ann|Bob) |: Ask the vendor)", said)) == len(
+        re.findall(r"T\d\d:\d\d", said)
+    )
+    assert "changed (UTC)" in call("list")
     told = json.loads(call("show", case, "--json"))
     assert told["review"][-1]["by"] == {"name": "Bob", "id": "", "proven": False}
     assert told["review"][-1]["parts"]["item 1"]
@@ -78,3 +84,13 @@ def test_a_case_from_its_first_note_to_its_approval(call):
     assert CaseStore(other).list() == CaseStore(paths.records).list()
     with pytest.raises(RecordError, match="`ragqa case list` lists the cases"):
         call("show", "nope")
+
+
+@pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 1234"), OSError("No username set")])
+def test_a_user_without_a_name_is_named_by_number(call, monkeypatch, error):
+    def nobody():
+        raise error
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    case = call("new", "Outsourcing").strip()
+    assert f"opened by user {os.getuid()}" in call("show", case)

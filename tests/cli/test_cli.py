@@ -18,7 +18,9 @@ from typer.testing import CliRunner
 import ragqa.cli
 import ragqa.loading
 from ragqa.cli import COMMANDS, app, load_command
-from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
+from ragqa.cli.output import tracked
+from ragqa.errors import ConfigError, GenerationError, QuestionError, RagqaError, ScoringError
+from ragqa.infra.journal import JOURNAL
 from ragqa.models.catalogue import LocalModel
 from ragqa.models.inference.precision import Timing, timings
 from ragqa.pipeline import Pipeline
@@ -84,7 +86,9 @@ def test_build_list_info_verify_delete(call, places):
     code, out, _, _ = call("index", "build", "again", "--source", str(places / "rules"), "--format", "obliqa")
     assert code == 0
     assert "index again: 5 passages of 1 documents" in out
-    assert "again" in call("index", "list")[1]
+    listed = call("index", "list")[1]
+    assert "again" in listed
+    assert "built (UTC)" in listed
     assert "corpus_sha256" in call("index", "info", "again")[1]
     assert "is intact" in call("index", "verify", "again")[1]
     assert call("index", "delete", "again", "--yes")[0] == 0
@@ -178,14 +182,30 @@ def test_check_takes_a_text_standard_input_and_a_file_of_answers(call, tmp_path)
     assert "A firm must report" in call("records", "list")[1]
     rows = [{"Question": "Who reports?", "RetrievedPassages": ["Elsewhere."], "Answer": text}, {"Answer": None}]
     (tmp_path / "answers.json").write_text(json.dumps(rows))
-    code, out, _, error = call("check", str(tmp_path / "answers.json"), "--index", "rules", "--json")
+    code, out, err, error = call("check", str(tmp_path / "answers.json"), "--index", "rules", "--json")
     assert code == 0, error
+    assert "skipped 1 item without an answer: 2" in err
     record = AnswerRecord.from_json(out)
     assert (record.question.text, record.question.given) == ("Who reports?", text)
     assert CliRunner().invoke(app, ["check", "-", "--index", "rules"], input=text).exit_code == 0
     (tmp_path / "none.json").write_text('[{"Answer": ""}]')
     for file, message in (("nothing.txt", "cannot read"), ("none.json", "holds no answer")):
         assert message in str(call("check", str(tmp_path / file))[3])
+
+
+def test_a_text_that_cannot_be_checked_does_not_keep_the_others_from_it(call, tmp_path):
+    answers = tmp_path / "answers.json"
+    texts = ("A firm must act. " * 2_000, "A firm must report conduct within two days.")
+    rows = [
+        {"QuestionID": str(n), "Question": "Who?", "Answer": text, "RetrievedPassages": ["A."]}
+        for n, text in enumerate(texts)
+    ]
+    answers.write_text(json.dumps(rows))
+    _, out, err, error = call("check", str(answers), "--index", "rules", "--json")
+    assert json.loads(out)["question"]["given"] == texts[1]
+    assert "0: The text has 33,999 characters; at most 30,000" in " ".join(err.split())
+    assert isinstance(error, QuestionError)
+    assert str(error) == "1 of 2 texts could not be read; the lines above say why"
 
 
 def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
@@ -367,6 +387,17 @@ def test_hostile_passages_reach_the_terminal_without_control_characters(call):
         assert "\x07" not in out
 
 
+def test_brackets_in_a_question_are_no_markup(call):
+    question = "Must a firm report conduct [/b] and must it keep records [red]?"
+    code, _, _, error = call("ask", question, "--index", "rules", "--generator", "fan-out")
+    assert code == 0, error
+
+
+def test_brackets_in_what_a_bar_counts_are_no_markup(capsys):
+    assert tracked(iter([1, 2]), 2, "pairs [/v2].jsonl") == [1, 2]
+    assert "pairs [/v2].jsonl" in capsys.readouterr().err
+
+
 @pytest.mark.long
 def test_every_generator_that_asks_a_language_model(call, monkeypatch):
     duty, record = "A firm must report suspicious conduct within two days.", "Records of Client Money must be kept."
@@ -404,6 +435,13 @@ def test_models_lists_what_the_server_offers(call, monkeypatch):
         assert (code, out.split("\n")[:2], err) == (0, ["  large", "* tiny"], "")
         monkeypatch.setenv("RAGQA_MODEL", "other")
         assert "does not list other" in call("models")[2]
+
+
+def test_models_lists_those_for_this_machine_where_the_server_does_not_answer(call, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    _, out, _, error = call("models")
+    assert "smollm2-135m (local" in out
+    assert isinstance(error, GenerationError)
 
 
 def test_models_without_a_server_lists_those_for_this_machine(call, monkeypatch):
@@ -514,6 +552,29 @@ def test_records_are_copied_to_another_store_and_what_is_there_otherwise_is_name
     assert RecordStore(there).load(record.record_id).status == "answered"
     assert "there is no record file" in str(call("records", "copy", str(tmp_path / "none"), str(there))[3])
     assert "the same store" in str(call("records", "copy", str(there), str(there))[3])
+
+
+@pytest.mark.parametrize(
+    ("policies", "verifier"), [("hostile", "lmm"), ("hostile", "llm"), ("nowhere", "model"), ("..", "model")]
+)
+def test_a_gap_run_that_cannot_begin_anew_deletes_nothing(call, policies, verifier):
+    folder = Paths.from_env().home / "gaps" / "rules" / policies
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / JOURNAL).write_text("")
+    code, _, _, error = call("gaps", "rules", policies, "--restart", "--verifier", verifier)
+    assert (code, isinstance(error, RagqaError)) == (1, True)
+    assert (folder / JOURNAL).exists()
+
+
+def test_a_gap_run_goes_on_where_it_ended_and_begins_anew_where_it_is_asked_to(call):
+    stored = Paths.from_env().home / "gaps" / "rules" / "hostile" / JOURNAL
+    sizes = []
+    for more in ((), (), ("--restart",)):
+        code, out, _, error = call("gaps", "rules", "hostile", "--json", *more)
+        assert code == 0, error
+        assert json.loads(out)
+        sizes.append(stored.stat().st_size)
+    assert 0 < sizes[0] == sizes[1] == sizes[2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

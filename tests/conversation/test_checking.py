@@ -7,6 +7,7 @@ from ragqa.conversation.checking import parses_back
 from ragqa.conversation.history import Turn
 from ragqa.generation.direct.asking import parts_of
 from ragqa.types import Question
+from tests.support.effort import grows_no_faster
 
 THREAD = (Turn("How soon must a firm acknowledge a complaint?", "Within three Business Days."),)
 
@@ -33,3 +34,7 @@ def test_what_cannot_be_rewritten_is_asked_as_it_was_with_the_question_before():
     assert question.query == f"{THREAD[0].question}\nAnd if besides it's late?"
     assert len(parts_of(question.query)) == 1
     assert Question("Is a late firm fined?", follow_up=found).context == ""  # the reader's own words stand alone
+
+
+def test_a_long_chain_of_hyphens_takes_little_longer_than_its_length():
+    assert grows_no_faster(lambda n: parses_back("Is it?", "Is it?", [Turn("x-" * n)]), 1_000)

@@ -13,6 +13,7 @@ from ragqa.evaluation.benchmarks.expected_facts.facts import (
     is_right_rewriting,
     rows,
 )
+from tests.support.effort import grows_no_faster
 
 KEEP = Turn("How long must a firm keep records of transactions?", "At least six years.")
 LEND = Turn("May a firm lend Client Money?", "No.")
@@ -149,3 +150,22 @@ def test_any_text_is_met(text):
 def test_a_backslash_in_the_question_before_is_a_letter():
     thread = [Turn(r"May a firm lend \Wmoney of \1 clients?", "No.")]
     assert rewritten("Can it do so?", thread) == r"Can a firm lend \Wmoney of \1 clients?"
+
+
+@pytest.mark.parametrize(
+    "turn", [Turn("Must a firm s' pay?"), Turn("Which s' has it?"), Turn("Who pays?", "The s' pay.")]
+)
+@pytest.mark.parametrize("asked", ["And branches?", "Is it valid?", "any?"])
+def test_a_possessive_ending_alone_is_no_thing(turn, asked):
+    assert rewritten(asked, [turn]).endswith("?")
+
+
+@pytest.mark.parametrize("asked", ["Is it valid?", "Who decides?"])
+def test_a_question_of_lines_alone_has_nothing_to_point_back_to(asked):
+    assert rewritten(asked, [Turn("___?", "Gold was fixed at 35 dollars.")]) == asked
+
+
+@pytest.mark.parametrize("chain", ["A ", "A, "])
+def test_a_long_answer_takes_little_longer_than_its_length(chain):
+    thread = "What may a firm lend?"
+    assert grows_no_faster(lambda n: rewritten("the other one?", [Turn(thread, chain * n)]), 1_800)

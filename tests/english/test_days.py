@@ -17,6 +17,10 @@ from ragqa.english.reading import AskedDay, as_iso, asked_day
         ("On 3/4/2023, who had to act?", "2023-04-03", "Who had to act?"),
         ("Before 2022, what had firms to report?", "2021-12-31", "What had firms to report?"),
         ("What was in force before 1 March 2024, and why?", "2024-02-29", "What was in force, and why?"),
+        ("As of 1 Mar 2024, what is the limit?", "2024-03-01", "What is the limit?"),
+        ("What is the limit as at Sept. 3rd, 2024?", "2024-09-03", "What is the limit?"),
+        ("On 5 may 2024, what was the limit?", "2024-05-05", "What was the limit?"),
+        ("Who acts as of 1 ſeptember 2024?", "2024-09-01", "Who acts?"),  # a letter that a month's name matches
         ("What is the limit as of 31 February 2024?", "", "What is the limit?"),
     ],
 )
@@ -35,6 +39,7 @@ def test_the_day_that_a_question_names(question, day, rest):
         "What was due as of 2022?",
         "What is rule 3.1.2024?",
         "As of 1 March 2024?",
+        "What applies as of 1 Marx 2024?",
         "",
     ],
 )

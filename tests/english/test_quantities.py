@@ -43,9 +43,20 @@ def equal(one: str, other: str) -> bool:
         ("the last day", -1, "time"),
         ("10 Business Days", 10, "business time"),
         ("twenty-one days", 21, "time"),
+        ("within 30 calendar days", 30, "time"),
+        ("the period in Rule 4.2 or 30 days", 30, "time"),
+        ("under Articles 5 and 6 and 10 Business Days", 10, "business time"),
+        ("two Calendar Months", YEAR / 6, "time"),
+        ("one and a half years", 1.5 * YEAR, "time"),
+        ("two and a half per cent", 2.5, "share"),
         ("thirty (30) days", 30, "time"),
+        ("ten thousand (10,000) dollars", 10_000, "money"),
+        ("one million (1,000,000) euros", 1e6, "money"),
         ("20 %", 20, "share"),
         ("20 per cent", 20, "share"),
+        ("2,5 %", 2.5, "share"),
+        ("EUR 1,234,567 was paid", 1_234_567, "money"),
+        ("EUR 12,50 was paid", 12.5, "money"),
         ("50 basis points", 0.5, "share"),
         ("two-thirds of the members", 100 * 2 / 3, "share"),
         ("a third of the members", 100 / 3, "share"),
@@ -54,6 +65,10 @@ def equal(one: str, other: str) -> bool:
         ("a quarter of the board", 25, "share"),
         ("within a quarter", YEAR / 4, "time"),
         ("HMD 250,000", 250_000, "money"),
+        ("EUR 20 000 000", 20e6, "money"),
+        ("up to 20\u00a0000\u00a0000 EUR", 20e6, "money"),
+        ("5 000 euros", 5_000, "money"),
+        ("$ 1 500.", 1_500, "money"),
         ("$1500 was paid", 1500, "money"),
         ("USD 2000", 2000, "money"),
         ("USD 5m", 5e6, "money"),
@@ -200,7 +215,7 @@ def test_a_date_fits_a_coarser_one_and_no_other():
 
 WORDS = st.sampled_from(
     "5 10 3.5 1,000 1897 (2) 4.2.1 % $ one two hundred thousand million half a third quarter of the and to days months "
-    "years Business USD m metres firms January May 14th first last Rule per cent , . - –".split()
+    "years Business USD EUR 000 m metres firms January May 14th first last Rule per cent , . - –".split()
 )
 TEXTS = st.lists(WORDS, max_size=14).map(" ".join)
 
@@ -252,3 +267,9 @@ def test_a_place_is_in_a_span_where_a_slow_search_finds_it(edges, place):
 def test_a_smaller_or_larger_number_is_stricter_by_what_stands_before(rule, policy, stricter):
     (required, *_), (other, *_) = read(rule).quantities[-1:], read(policy).quantities
     assert is_stricter(rule, required, other) is stricter
+
+
+def test_the_amounts_of_a_list_keep_their_own_currencies():
+    spans = [one.span.text for one in read("It pays EUR 500, USD 600 and 7 000 GBP in 2 100 cases.").quantities]
+    assert spans[:3] == ["EUR 500", "USD 600", "7 000 GBP"]
+    assert found("It pays EUR 500, USD 600 and 7 000 GBP in 2 100 cases.")[3:] == [(2, "count"), (100, "count")]

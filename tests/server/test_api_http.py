@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
@@ -23,6 +24,9 @@ from ragqa.server.access.policy import Act, Person, Policy, Role
 from ragqa.server.api.chat import ending, thread_of
 from ragqa.server.api.keys import KeyStore
 from ragqa.settings.config import Config, FilteringConfig
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import preset_text, save_preset
+from ragqa.settings.presets import Preset
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeGenerator, answer, passage
 from tests.support.helpers import ANSWER, make_pipeline
@@ -163,6 +167,21 @@ def test_a_question_is_asked_as_of_a_day(client):
     refused = client.post("/v1/search", json=body | {"as_of": "31 February 2024"})
     assert refused.status_code == 422
     assert "as of must be a day as YYYY-MM-DD, or empty, got '31 February 2024'; change" in refused.json()["detail"]
+
+
+def test_a_program_names_a_preset_and_no_file_of_the_server(client, tmp_path):
+    mine = Preset("mine", "", filtering=FilteringConfig(top_k=7))
+    paths = Paths.from_env()
+    save_preset(mine, paths.presets)
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text(preset_text(replace(mine, name="other"), {}))
+    body = {"question": "Who must act?", "corpus": "rulebook"}
+    assert client.post("/v1/ask", json=body | {"preset": "mine"}).json()["filtering"]["top_k"] == 7
+    for file in (elsewhere, paths.presets / "mine.json", tmp_path / "nowhere.json", "~nobody/x.json"):
+        refused = client.post("/v1/ask", json=body | {"preset": str(file)})
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith(f"unknown preset {str(file)!r}; choose one of ")
+        assert "FILE.json" not in refused.json()["detail"]
 
 
 def test_the_same_idempotency_key_gives_the_same_record(client):

@@ -10,7 +10,7 @@ from ragqa.settings.config import (
     RetrievalConfig,
     ScoringConfig,
 )
-from ragqa.settings.environment import api_key, has_llm
+from ragqa.settings.environment import api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS
 
@@ -24,6 +24,7 @@ from ragqa.settings.presets import PRESETS
         (FusionConfig, {"method": "sum"}, "fusion method must be wsum or rrf, got 'sum'"),
         (FusionConfig, {"weights": {"bm25": float("nan")}}, "fusion weights must be"),
         (FusionConfig, {"weights": {"bm25": 0.5, "dense": 0.4}}, "sum to 1"),
+        (FusionConfig, {"weights": {"bm25": 1.7e308, "dense": 1.7e308}}, "fusion weights must be"),
         (RetrievalConfig, {"top_k": 100_000}, "retrieval top-k"),
         (RetrievalConfig, {"bm25_backend": "lucene"}, "bm25s or rank_bm25"),
         (GenerationConfig, {"generator": "gpt"}, "fan-out-llm or none"),
@@ -58,6 +59,34 @@ def test_weights_sum_to_1():
         FusionConfig.of(bm25=0)
 
 
+@pytest.mark.parametrize("shares", [(1e308, 1e308), (float("inf"), -float("inf")), (float("nan"), 1.0)])
+def test_shares_whose_sum_is_no_number_are_refused(shares):
+    with pytest.raises(ConfigError, match="shares must be"):
+        FusionConfig.of(**dict(zip(("bm25", "dense"), shares, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://host:1/v1", "http://host:1/v1"),
+        ("http://u:secret@host/v1?key=secret", "http://host/v1"),
+        ("http://u:sec@ret@[::1]:1/v1", "http://[::1]:1/v1"),
+        ("http://host/v1?mail=a@b", "http://host/v1"),
+        ("http://host:1/v1?mail=a@b", "http://host:1/v1"),
+        ("http://host/v1/@me", "http://host/v1/@me"),
+        ("u:secret@host/v1", "host/v1"),  # no scheme: no request is made, but the record is stored
+        ("secret@host", "host"),
+        ("https:/u:secret@host/v1", "https:/host/v1"),
+        ("http://u:sec/ret@host/v1", "http://host/v1"),
+        ("http://u:#secret@host/v1", "http://host/v1"),
+        ("http://u:secret@[::1/v1", "http://[::1/v1"),
+        ("", ""),
+    ],
+)
+def test_a_stored_address_has_no_login(address, shown):
+    assert GenerationConfig(base_url=address).without_credentials().base_url == shown
+
+
 def test_environment_chooses_the_language_model_and_the_places(tmp_path):
     env = {
         "OPENAI_API_KEY": "sk-secret",
@@ -87,3 +116,10 @@ def test_presets_are_named_once_and_explained():
     assert all(preset.explanation.endswith(".") for preset in PRESETS)
     rirag = next(preset for preset in PRESETS if preset.name == "RIRAG .70/.20")
     assert (rirag.filtering.threshold, rirag.filtering.max_drop, rirag.filtering.top_k) == (0.7, 0.2, 10)
+
+
+@pytest.mark.parametrize("variable", ["RAGQA_HOME", "RAGQA_INDEXES", "RAGQA_RECORDS", "RAGQA_PROMPTS"])
+def test_a_folder_of_nobody_is_refused_by_the_name_of_its_variable(variable):
+    env = {variable: "~nobody-here/folder"}
+    with pytest.raises(ConfigError, match=f"{variable}: expected a path, found '~nobody-here/folder'"):
+        prompt_folder(env) or Paths.from_env(env).records

@@ -90,6 +90,11 @@ def test_a_preset_is_found_by_its_name_or_its_file(file, tmp_path):
         find_preset("other", tmp_path)
 
 
+def test_a_file_of_nobody_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="preset file: expected a path, found '~nobody-here/x.json'"):
+        find_preset("~nobody-here/x.json", tmp_path)
+
+
 def test_a_folder_gives_what_can_be_read_and_says_what_cannot(file, tmp_path):
     assert presets_in(tmp_path / "nowhere") == ((), ())
     (tmp_path / "z.json").write_text(preset_text(MINE, {}))

@@ -396,4 +396,4 @@ def _checked_url(url: str) -> str:
 
 
 def _without_login(url: str) -> str:
-    return re.sub(r"//[^/?#]*@", "//", url)  # a password may hold an @
+    return re.sub(r"(\A|//)[^/?#]*@", r"\1", url)  # a password may hold an @

@@ -87,7 +87,7 @@ def asked_of(
     """
     config = Config.from_env()
     if preset:
-        config = presets.with_preset(config, find_preset(preset, Paths.from_env().presets))
+        config = presets.with_preset(config, find_preset(preset, Paths.from_env().presets, is_remote=True))
     config = with_values(replace(config, index=corpus or config.index), {"as_of": as_of} if as_of else {})
     asked = clean_question(Question(question, given=text))
     if thread and not text:

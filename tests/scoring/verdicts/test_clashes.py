@@ -25,6 +25,17 @@ def clash(said: str, found: str) -> tuple[str, str, str] | None:
         ("It has seven members.", "It has nine members.", ("number", "seven members", "nine members")),
         ("Notify within 72 days.", "Notify within 72 hours.", ("unit", "72 days", "72 hours")),
         ("Notify within 10 days.", "Notify within 10 Business Days.", ("unit", "10 days", "10 Business Days")),
+        (
+            "Notify within 10 calendar days.",
+            "Notify within 10 Business Days.",
+            ("unit", "10 calendar days", "10 Business Days"),
+        ),
+        ("Notify within 20 days.", "Notify within 10 calendar days.", ("number", "20 days", "10 calendar days")),
+        (
+            "Keep it for half a year.",
+            "Keep it for one and a half years.",
+            ("number", "half a year", "one and a half years"),
+        ),
         ("It pays HMD 5,000.", "It pays HMD 50,000.", ("amount", "HMD 5,000", "HMD 50,000")),
         ("It holds 30 % of it.", "It holds 20 % of it.", ("amount", "30 %", "20 %")),
         ("It costs $7.", "It costs $9.", ("amount", "$7", "$9")),
@@ -43,6 +54,8 @@ def test_a_clash_of_each_kind(said, found, expected):
     ("said", "found"),
     [
         ("Keep them half a year.", "Keep them six months."),
+        ("The fine is EUR 20 million.", "The fine is EUR 20 000 000."),
+        ("The fine is EUR 20,000,000.", "The fine is 20 000 000 EUR."),
         ("Keep them for 10 days.", "Keep 5 records for 10 days and 3 years."),  # the source's other numbers
         ("It opened in 1897.", "It opened on 14 January 1897."),
         ("It opened in January.", "It opened in 1897."),  # nothing in common to differ in
