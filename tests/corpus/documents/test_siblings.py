@@ -203,3 +203,12 @@ def test_rows_are_named_by_the_column_that_tells_them_apart():
     rows = "\n".join(f"Harbour | Lamp | {n} | {OIL}" for n in range(101, 104))
     [found] = passages_of(build([Block(f"Place | Kind | No. | Duty\n{rows}", "table")]), "d", "D", 128)
     assert ("row 102", OIL) in found.places()
+
+
+def test_a_section_with_a_heading_completes_no_list_of_the_rule_above():
+    heads = Block("2. Bodies", "heading", level=2), Block("2.1 Rules", "heading", level=3)
+    found = found_in(heads[0], "A decision is taken by one of these:", "(a) the Keepers;", "(b) all.", heads[1], OIL)
+    assert found == [
+        ("2.", "2. Bodies", "A decision is taken by one of these:\n(a)\tthe Keepers;\n(b)\tall."),
+        ("2.1", "2.1 Rules", OIL),
+    ]
