@@ -49,7 +49,7 @@ _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
 _NAMED_SOURCE: Final = re.compile(r"[A-Z][a-z]+(?: [a-z]+)?(?:\.\s?[–—-]+|:)\s?")  # "History.—s. 1, ch. 7-383"
-_TAIL: Final = re.compile(r"[.;:,] ((?:18|19|20)\d\d, [^.]{1,8}\.[^“”]{3,200}|\[[^\[\]]{3,200}\])$")
+_TAIL: Final = re.compile(r"(?:[.;:]|(?<!\d),) ((?:18|19|20)\d\d, [^.]{1,8}\.[^“”]{3,200}|\[[^\[\]]{3,200}\])$")
 _WORD: Final = re.compile(r"[a-z]{4,}(?![a-z.])")  # no abbreviation, such as "Sched."
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters

@@ -212,3 +212,13 @@ def test_a_section_with_a_heading_completes_no_list_of_the_rule_above():
         ("2.", "2. Bodies", "A decision is taken by one of these:\n(a)\tthe Keepers;\n(b)\tall."),
         ("2.1", "2.1 Rules", OIL),
     ]
+
+
+def test_a_letter_behind_the_decimals_of_a_number_with_hyphens_is_part_of_it():
+    found = found_in(Block("Checks.", "heading", "7-1001.09a", 2), Block(OIL, label="(a)"))
+    assert [number for number, _, _ in found] == ["7-1001.09a", "7-1001.09a.(a)"]
+
+
+def test_a_day_before_a_year_is_no_end_of_a_text():
+    lines = [f"Added by the Warden on May {n}, 2015, 69 Stat. {n}, ch. 8, § 9a" for n in (1, 2, 3)]
+    assert [text for _, _, text in found_in(*lines)] == ["\n".join(lines)]
