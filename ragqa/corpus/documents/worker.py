@@ -29,6 +29,7 @@ from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.markdown import is_rules, parse_markdown
+from ragqa.corpus.documents.markup import parse_markup
 from ragqa.corpus.documents.model import BROKEN, MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
@@ -50,6 +51,7 @@ _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "Word": parse_docx,
     "Excel": parse_xlsx,
     "CSV": parse_csv,
+    "XML": parse_markup,
     "text": lambda path: (parse_plain if path.suffix.lower() == PLAIN else parse_markdown)(path),  # if `is_rules`
 }
 
