@@ -48,10 +48,10 @@ def parse_markup(path: Path) -> Parsed:
         raise UnreadableError(msg) from error
     parsed = Parsed()
     parsed.words = count_words(" ".join(_pieces(root)))
-    names = _Names(root)
+    names = _Elements(root)
     for mark in names.marks:
         parsed.leave_out("mark of a note", clean_line("".join(_pieces(mark))))
-    _Walk(parsed, names).walk(root, 0, 0)
+    _ElementWalk(parsed, names).walk(root, 0, 0)
     words = [len(block.text.split()) for block in parsed.blocks]
     if not (names.numbers or names.headings) or sum(n for n in words if n >= _SENTENCE) * 2 < sum(words):
         msg = "expected XML with numbers or headings and sentences, found other data; take it out"
@@ -81,7 +81,7 @@ def _is_mixed(element: _Element) -> bool:
     return bool((element.text or "").strip() or any(further))
 
 
-class _Names:
+class _Elements:
     """What the elements of each name are in this file."""
 
     def __init__(self, root: _Element) -> None:
@@ -158,10 +158,10 @@ def _is_id(key: str) -> bool:
     return key.rpartition("}")[2].lower() in {"id", "eid"}
 
 
-class _Walk:
+class _ElementWalk:
     """One pass over the file that turns elements into blocks."""
 
-    def __init__(self, parsed: Parsed, names: _Names) -> None:
+    def __init__(self, parsed: Parsed, names: _Elements) -> None:
         self.parsed, self.names = parsed, names
         self._label = ""  # the number that waits for its text
         self._indent = 0.0

@@ -51,7 +51,7 @@ _NUMBERS: Final = frozenset(("1.", "A.", "I.", DOTTED, *RANKS))  # styles that h
 
 
 @dataclass(slots=True, eq=False)
-class _Paragraph:
+class _LinedText:
     """Lines of one paragraph with their indents; ``row`` is its first line in the file, from 1."""
 
     row: int
@@ -123,7 +123,7 @@ def parse_plain(path: Path) -> Parsed:
     return parsed
 
 
-def _read(text: str, parsed: Parsed) -> list[_Paragraph]:
+def _read(text: str, parsed: Parsed) -> list[_LinedText]:
     """The paragraphs; those of which each line is in the middle of the page are marked."""
     paragraphs = list(_paragraphs(text, parsed))
     ends = [one.indents[n] + len(one.lines[n]) for one in paragraphs for n in range(len(one.lines) - 1)]
@@ -138,7 +138,7 @@ def _read(text: str, parsed: Parsed) -> list[_Paragraph]:
     return paragraphs
 
 
-def _set_in(paragraphs: Sequence[_Paragraph]) -> dict[int, int]:
+def _set_in(paragraphs: Sequence[_LinedText]) -> dict[int, int]:
     """The column of the further lines by that of first lines that are mostly set in: "  1. A keeper …"."""
     columns: dict[int, Counter[int]] = {}
     for one in paragraphs:
@@ -152,9 +152,9 @@ def _points(column: int) -> float:
     return _POINTS * (_MARGIN + column)
 
 
-def _paragraphs(text: str, parsed: Parsed) -> Iterator[_Paragraph]:
+def _paragraphs(text: str, parsed: Parsed) -> Iterator[_LinedText]:
     """The paragraphs in order; running heads, feet and lines that are only drawn are left out."""
-    open_: _Paragraph | None = None
+    open_: _LinedText | None = None
     last: dict[str, Value] = {}  # the last number by style
     is_apart = True
     for row, line in _lines(text, parsed):
@@ -180,7 +180,7 @@ def _paragraphs(text: str, parsed: Parsed) -> Iterator[_Paragraph]:
                 continue
             if open_:
                 yield open_
-            open_ = _Paragraph(row, [words], [indent], steps, rest, is_apart, is_row=is_row)
+            open_ = _LinedText(row, [words], [indent], steps, rest, is_apart, is_row=is_row)
             is_apart = False
             last.update({style: value for step in steps for style, value in step.readings()})
     if open_:
@@ -188,7 +188,7 @@ def _paragraphs(text: str, parsed: Parsed) -> Iterator[_Paragraph]:
         yield open_
 
 
-def _begins(open_: _Paragraph, line: str, indent: int, steps: tuple[Step, ...], last: dict[str, Value]) -> bool:
+def _begins(open_: _LinedText, line: str, indent: int, steps: tuple[Step, ...], last: dict[str, Value]) -> bool:
     """Whether a line behind another without a blank line between begins a paragraph."""
     before, is_apart = open_.lines[-1], indent != (open_.indents[-1] if len(open_.lines) > 1 else open_.column)
     if steps and _counts_on(steps[0], last) and (_ENDS.search(before) or is_apart):
@@ -204,7 +204,7 @@ def _counts_on(step: Step, last: dict[str, Value]) -> bool:
     return any(opens(value) or (style in last and follows(last[style], value)) for style, value in step.readings())
 
 
-def _is_bullet(one: _Paragraph) -> bool:
+def _is_bullet(one: _LinedText) -> bool:
     return bool(_BULLET.match(one.lines[0]))
 
 
@@ -244,7 +244,7 @@ def _masked(line: str) -> str:
     return re.sub(r"[\d\s]+", "", line)
 
 
-def _headings(paragraphs: Sequence[_Paragraph]) -> set[int]:
+def _headings(paragraphs: Sequence[_LinedText]) -> set[int]:
     """The places of lines that are headings: numbered and no list of names, drawn under, in the middle, or alone."""
     found = set()
     for n, (one, after) in enumerate(zip_longest(paragraphs, paragraphs[1:])):
@@ -275,9 +275,9 @@ def _is_capitalised(text: str) -> bool:
     return all(word[0].isupper() for word in re.split(r"[\s-]+", text) if len(word) > _SMALL)
 
 
-def _by_style(paragraphs: Sequence[_Paragraph], *, apart: int) -> list[list[_Paragraph]]:
+def _by_style(paragraphs: Sequence[_LinedText], *, apart: int) -> list[list[_LinedText]]:
     """The numbered paragraphs of each style that begin in the column of the first one, or so many ``apart``."""
-    found: dict[str, list[_Paragraph]] = {}
+    found: dict[str, list[_LinedText]] = {}
     for one in paragraphs:
         held = found.setdefault(one.steps[0].style, []) if one.steps and one.steps[0].style in _NUMBERS else []
         if not held or abs(held[0].indents[0] - one.indents[0]) <= apart:  # "10." may be further left than "9."
@@ -285,14 +285,14 @@ def _by_style(paragraphs: Sequence[_Paragraph], *, apart: int) -> list[list[_Par
     return list(found.values())
 
 
-def _counts(paragraphs: Sequence[_Paragraph]) -> int:
+def _counts(paragraphs: Sequence[_LinedText]) -> int:
     """How many paragraphs there are, if nearly all count on; else 0."""
     values = [one.steps[0].value for one in paragraphs]
     n_next = sum(follows(one, other) or one < other for one, other in pairwise(values))
     return len(values) if n_next * 4 >= (len(values) - 1) * 3 else 0
 
 
-def _spans(paragraphs: Sequence[_Paragraph], numbered: Sequence[_Paragraph]) -> bool:
+def _spans(paragraphs: Sequence[_LinedText], numbered: Sequence[_LinedText]) -> bool:
     """Whether at least half of the paragraphs is between the first and the last number."""
     first, last = paragraphs.index(numbered[0]), paragraphs.index(numbered[-1])
     return (last + 1 - first) * 2 >= len(paragraphs)
