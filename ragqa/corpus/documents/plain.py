@@ -64,13 +64,12 @@ class _LinedText:
     drawn: str = ""  # the sign of the line under it
     is_row: bool = False  # whether its first line has columns
     in_middle: bool = False
+    left: int = 0  # its least indent
 
     @property
     def text(self) -> str:
-        joined = ""
-        for line in self.lines:
-            joined += line if not joined or _HYPHENED.search(joined) else f" {line}"
-        return joined
+        pairs = zip_longest(self.lines, self.lines[1:])
+        return "".join(f"{line}{'' if not after or _HYPHENED.search(line) else ' '}" for line, after in pairs)
 
     @property
     def said(self) -> str:
@@ -177,10 +176,11 @@ def _paragraphs(text: str, parsed: Parsed) -> Iterator[_LinedText]:
             if open_ and not _begins(open_, words, indent, steps, last) and not (is_row and open_.is_row):
                 open_.lines.append(words)
                 open_.indents.append(indent)
+                open_.left = min(open_.left, indent)
                 continue
             if open_:
                 yield open_
-            open_ = _LinedText(row, [words], [indent], steps, rest, is_apart, is_row=is_row)
+            open_ = _LinedText(row, [words], [indent], steps, rest, is_apart, is_row=is_row, left=indent)
             is_apart = False
             last.update({style: value for step in steps for style, value in step.readings()})
     if open_:
@@ -196,7 +196,7 @@ def _begins(open_: _LinedText, line: str, indent: int, steps: tuple[Step, ...], 
     if _BULLET.match(line):
         is_next = _is_bullet(open_) and open_.lines[0][0] == line[0] and indent == open_.indents[0]
         return is_next or bool(_ENDS.search(before))
-    return indent < min(open_.indents) and bool(_SENTENCE_ENDS.search(before))
+    return indent < open_.left and bool(_SENTENCE_ENDS.search(before))
 
 
 def _counts_on(step: Step, last: dict[str, Value]) -> bool:
