@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +32,7 @@ _CELLS: Final = frozenset(("td", "th", "entry"))
 _LONGEST_MARK: Final = 4  # characters of a mark that leads to a note
 _SMALL: Final = 60  # characters of an element that is one line, such as a date
 _LEVELS: Final = 6
+_BESIDE: Final = 8  # children among which the words beside a number are
 _SENTENCE: Final = 6  # fewest words of a paragraph of prose
 _MAX_DEPTH: Final = 200
 
@@ -90,19 +91,22 @@ class _Elements:
         for element in every:
             held[_name(element)].append(element)
         ids = {value: element for element in every for key, value in element.attrib.items() if _is_id(key)}
+        mixed = {element for element in every if _is_mixed(element)}
         self.notes: dict[_Element, str] = {}
-        self.marks: frozenset[_Element] = frozenset()
+        marks: set[_Element] = set()
         for element in every:
             aims = (ids.get(value.lstrip("#")) for key, value in element.attrib.items() if not _is_id(key))
             aim = next((one for one in aims if one is not None and one is not element), None)
             mark = clean_line("".join(_pieces(element)))
-            if aim is not None and 0 < len(mark) <= _LONGEST_MARK and _is_mixed(element.getparent()):
+            if aim is not None and 0 < len(mark) <= _LONGEST_MARK and element.getparent() in mixed:
                 self.notes[aim] = mark
-                self.marks |= {element}
+                marks.add(element)
+        self.marks = frozenset(marks)
+        self._unsaid = self.marks | frozenset(self.notes)
         self.inline = {
             name
             for name, elements in held.items()
-            if sum(one.getparent() is not None and _is_mixed(one.getparent()) for one in elements) * 2 > len(elements)
+            if sum(one.getparent() in mixed for one in elements) * 2 > len(elements)
         }
         self.numbers = {name for name, elements in held.items() if name not in self.inline and self._number(elements)}
         blocks = {name: elements for name, elements in held.items() if name not in {*self.inline, *self.numbers}}
@@ -110,7 +114,7 @@ class _Elements:
 
     def text(self, element: _Element) -> str:
         """The words of an element on one line, without marks of notes and the notes."""
-        return clean_line("".join(_pieces(element, self.marks | frozenset(self.notes))))
+        return clean_line("".join(_pieces(element, self._unsaid)))
 
     def is_heading(self, element: _Element) -> bool:
         """Whether this is a heading, or holds nothing but one."""
@@ -121,14 +125,15 @@ class _Elements:
 
     def number(self, element: _Element) -> _Element | None:
         """The element that holds the number of this one, among its first children."""
-        return next((child for child in element[:MARKED] if _name(child) in self.numbers), None)
+        return next((child for child in islice(element, MARKED) if _name(child) in self.numbers), None)
 
     def _number(self, elements: list[_Element]) -> bool:
         """Whether nearly all of these hold a number, and stand beside words."""
         n_numbers = n_texts = 0
         for one in elements:
             text, above = self.text(one), one.getparent()
-            others = (self.text(child) for child in ([] if above is None else above) if child is not one)
+            beside = islice(() if above is None else above, _BESIDE)  # a slice would count them all
+            others = (self.text(child) for child in beside if child is not one)
             is_number = is_label(text) or bool(HYPHENED.fullmatch(text))
             n_texts += bool(text)
             n_numbers += is_number and any(re.search(r"[^\W\d_]", other) for other in others)
@@ -192,8 +197,9 @@ class _ElementWalk:
             self._flush()
             self._label, depth = names.text(number), depth + 1
             self._indent = float(depth)
-        titles = [child for child in element if isinstance(child.tag, str) and names.is_heading(child)]
-        own = titles[0] if len(titles) == 1 and self._opens(element, titles[0], number) else None
+        titles = {child: None for child in element if isinstance(child.tag, str) and names.is_heading(child)}
+        first = next(iter(titles), None)
+        own = first if len(titles) == 1 and self._opens(element, first, number) else None
         owns = own is not None or number is not None
         for child in element:
             if not isinstance(child.tag, str) or child is number:
@@ -219,7 +225,7 @@ class _ElementWalk:
     def _texts(self, element: _Element, depth: int, owners: int) -> None:
         """The words of an element as paragraphs; elements within them that are none of a sentence stand apart."""
         names = self.names
-        apart = [one for one in element if isinstance(one.tag, str) and _name(one) not in names.inline]
+        apart = {one for one in element if isinstance(one.tag, str) and _name(one) not in names.inline}
         if not apart or owners > _MAX_DEPTH:
             self._add(names.text(element), depth)
             return
