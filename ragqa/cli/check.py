@@ -32,8 +32,9 @@ def check(
 ) -> None:
     """Check a text or a document against a corpus: every sentence judged, obligations it misses, RePASs.
 
-    A PDF, Word, HTML, Excel, CSV or text file is read whole. Passages are retrieved for each sentence and for the whole
-    text. Each answer in a file of answers (.json, .jsonl) is checked against the corpus, not against its own passages.
+    A PDF, Word, HTML, XML, Excel, CSV or text file is read whole. Passages are retrieved for each sentence and for
+    the whole text. Each answer in a file of answers (.json, .jsonl) is checked against the corpus, not against its
+    own passages.
     """
     config = with_preset(Config.from_env(), preset)
     scoring = replace(config.scoring, mode=mode or config.scoring.mode)

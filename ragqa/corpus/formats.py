@@ -85,6 +85,8 @@ def detect_format(source: Path) -> str:
         return "pandachat"
     single = {"pandachat", *DOCUMENT_FORMATS} - {"documents"}
     counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name not in single}
+    if source.is_file() and counts["documents"]:
+        counts["dump"] = 0  # the XML of a document
     if counts["text"] and (counts["documents"] or _has_rules(source)):
         counts |= {"documents": counts["documents"] or counts["text"], "text": 0}  # read with the documents
     found = [name for name, count in counts.items() if count]
@@ -95,8 +97,8 @@ def detect_format(source: Path) -> str:
         msg = f"{source} holds {held} files; say which by --format {' or '.join(found)}"
     else:
         msg = (
-            f"{source} holds neither JSON documents nor PDF, Word, HTML, Excel, CSV, .md, .txt, .zip, .jsonl, .zim or "
-            "dump (.xml) files; choose another source, or say what it is with --format"
+            f"{source} holds neither JSON documents nor PDF, Word, HTML, XML, Excel, CSV, .md, .txt, .zip, .jsonl, "
+            ".zim or dump (.xml) files; choose another source, or say what it is with --format"
         )
     raise CorpusError(msg)
 

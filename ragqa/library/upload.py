@@ -40,7 +40,9 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
     kind = kind_of(shown)
     if not kind:
         what = advice(shown) or "take it out"
-        return [f"{shown}: expected PDF, .docx, HTML, .xlsx, CSV, text or .zip, found another kind of file; {what}"]
+        return [
+            f"{shown}: expected PDF, .docx, HTML, XML, .xlsx, CSV, text or .zip, found another kind of file; {what}"
+        ]
     collection.read()  # raises where somebody has deleted it meanwhile
     path = temporary(collection.folder / "staged")
     try:

@@ -182,7 +182,9 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
     ),
     CORPUS_FORMATS: (
         Part("obliqa", "ObliQA", "JSON documents of ObliQA's schema."),
-        Part("documents", "documents", "A folder of PDF, Word, HTML, Excel, CSV and text files, and ZIP of these."),
+        Part(
+            "documents", "documents", "A folder of PDF, Word, HTML, XML, Excel, CSV and text files, and ZIP of these."
+        ),
         Part("pdf", "PDF", "Only the PDF files; scans are refused."),
         Part("docx", "Word", "Only the .docx and .docm files, with the numbers Word prints."),
         Part("html", "HTML", "Only saved web pages: their main text."),

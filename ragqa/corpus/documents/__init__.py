@@ -1,4 +1,4 @@
-"""Reads passages from folders of PDF, Word, HTML, Excel, CSV and text files, and from ZIP archives of these.
+"""Reads passages from folders of PDF, Word, HTML, XML, Excel, CSV and text files, and from ZIP archives of these.
 
 A file that cannot be read is left out, with one line in ``messages``; the rest is indexed.
 """
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ragqa.corpus.documents.furniture import PAGES
-from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
+from ragqa.corpus.documents.kinds import SUFFIXES, advice, is_prose, kind_of
 from ragqa.corpus.documents.model import UnreadableError
 from ragqa.corpus.documents.process import Heading, Reader, Reading
 from ragqa.corpus.files import files_below, storable_name
@@ -53,7 +53,8 @@ class DocumentFormat:
         found = files_below(source, wanted)
         pages = {path.with_suffix("") for path in found if kind_of(path.name) == "HTML"}
         beside = {page.with_name(f"{page.name}{end}") for page in pages for end in ("_files", "-Dateien", "_fichiers")}
-        return tuple(path for path in found if not beside.intersection(path.parents))
+        shown = (path for path in found if not beside.intersection(path.parents))
+        return tuple(path for path in shown if kind_of(path.name) != "XML" or is_prose(path))
 
     def stream(self, source: Path, chunk_max_tokens: int) -> DocumentStream:
         """A lazy stream of the passages. Raises CorpusError if there is no such file, and ConfigError."""
@@ -197,7 +198,8 @@ def _left_out(source: Path) -> Iterator[str]:
             for name in sorted(names):
                 if what := advice(name):
                     shown = storable_name((Path(folder) / name).relative_to(source).as_posix())
-                    yield f"{shown}: expected PDF, .docx, HTML, .xlsx, CSV or text, found {Path(name).suffix}; {what}"
+                    found = Path(name).suffix
+                    yield f"{shown}: expected PDF, .docx, HTML, XML, .xlsx, CSV or text, found {found}; {what}"
 
 
 _KINDS: Final = {
@@ -205,7 +207,7 @@ _KINDS: Final = {
     "docx": ("Word", {"Word"}),
     "html": ("HTML", {"HTML"}),
     "sheets": ("table", {"Excel", "CSV"}),
-    "documents": ("PDF, Word, HTML or table", {"PDF", "Word", "HTML", "Excel", "CSV", "ZIP"}),
+    "documents": ("PDF, Word, HTML, XML or table", {"PDF", "Word", "HTML", "XML", "Excel", "CSV", "ZIP"}),
 }
 DOCUMENT_FORMATS: Final = {
     name: DocumentFormat(name, label, frozenset(kinds)) for name, (label, kinds) in _KINDS.items()

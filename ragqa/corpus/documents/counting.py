@@ -32,7 +32,7 @@ from ragqa.corpus.documents.labels import (
     rank_word,
     read_label,
 )
-from ragqa.corpus.documents.model import BOLD_LEVEL, VERBS, Block, Unit, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, TOLERANCE, VERBS, Block, Unit, words_of
 
 _COUNTED: Final = re.compile(  # "Artikel 12", "Principle 3: Title", "Subpart B—Title", "Sec. 4", "Q 3.2", "R1."
     rf"([^\W\d_]{{3,}}\.? |[A-Z]\.? ?(?=\d))(\d{{1,3}}(?:\s?(?:{LATIN})\b|[a-z])?(?:\.\d{{1,3}})*|[IVXLC]+|[A-Z])[°º]?"
@@ -49,7 +49,7 @@ _BULLET: Final = re.compile(r"[•◦▪●○■·]\s+(?=[(\d])")
 _INSERTED: Final = re.compile(r"\d{0,3}\[\s?(?=\(\w{1,4}\)\s)")  # "3[(ga) …]": an editor's note and bracket
 _CITES: Final = re.compile(r"\b(?:[a-z]{1,3}\.|(?:18|19|20)\d\d\b)|§")  # abbreviations and years in a source
 _NAMED_SOURCE: Final = re.compile(r"[A-Z][a-z]+(?: [a-z]+)?(?:\.\s?[–—-]+|:)\s?")  # "History.—s. 1, ch. 7-383"
-_TAIL: Final = re.compile(r"[.;:,] ((?:18|19|20)\d\d, [^.]{1,8}\.[^“”]{3,200}|\[[^\[\]]{3,200}\])$")
+_TAIL: Final = re.compile(r"(?:[.;:]|(?<!\d),) ((?:18|19|20)\d\d, [^.]{1,8}\.[^“”]{3,200}|\[[^\[\]]{3,200}\])$")
 _WORD: Final = re.compile(r"[a-z]{4,}(?![a-z.])")  # no abbreviation, such as "Sched."
 _CITING: Final = 0.3  # share of words with a digit from which a text only cites
 _LONGEST_SOURCE: Final = 600  # characters
@@ -164,7 +164,9 @@ def is_of_page(block: Block) -> bool:
 def ends_text_of(unit: Unit, heading: Block) -> bool:
     """Whether a heading without a number ends this unit, which has text, by the level in its source."""
     as_high = 0 < heading.level <= unit.level - (unit.style in RANKS)
-    return as_high and len(unit.parts) > 1 and (heading.place.startswith("paragraph=") or is_of_page(heading))
+    says_levels = heading.place.startswith("paragraph=") or is_of_page(heading)
+    is_marked = heading.place.startswith("line=") and heading.level < BOLD_LEVEL
+    return as_high and len(unit.parts) > 1 and (says_levels or is_marked)
 
 
 def counted_on(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -328,6 +330,18 @@ def number_under(step: Step, parent: Unit) -> str:
             base = base.parent
     above = base.number.rstrip(".") if base is not None else ""
     return f"{above}.{step.printed}" if above else step.printed
+
+
+def depth_above(stack: Sequence[Unit], indent: float) -> int:
+    """The depth above a heading that opens a list: below no rule, nor in plain text below headings further right."""
+    under = next(n for n in range(len(stack) - 1, -1, -1) if not stack[n].is_rule)
+    set_in = [n for n in range(1, under + 1) if 0 < indent <= stack[n].indent and _is_of_lines(stack[n])]
+    return set_in[0] - 1 if any(stack[n].indent > indent + TOLERANCE for n in set_in) else under
+
+
+def _is_of_lines(unit: Unit) -> bool:
+    """Whether this is a heading of a plain text, where indents are exact."""
+    return unit.is_heading and any(text.place.startswith("line=") for text in unit.texts[:1])
 
 
 def tell_apart(unit: Unit) -> None:

@@ -37,6 +37,7 @@ _CHARSET: Final = re.compile(rb"<meta\b[^>]{0,500}charset", re.IGNORECASE)  # no
 LONGEST_NAME: Final = 80
 _MOST_PIECES: Final = 8  # of a number at the beginning of a paragraph, so that long ones take no time
 LONGEST_NUMBER: Final = 20  # characters of a number in an element of its own
+_CODE: Final = ("code", "samp", "kbd", "tt", "var")
 
 
 def read_page(path: Path) -> HtmlElement:
@@ -93,9 +94,15 @@ def pieces_of(element: HtmlElement) -> Iterator[str]:
             yield child.get("alt") or ""
         elif isinstance(tag, str):
             if text := child.text:
-                yield f" {text}" if said and tag not in _SHIFTED and runs_on(said, text) else text
+                apart = said and tag not in _SHIFTED and runs_on(said, text) and not _is_code(child)
+                yield f" {text}" if apart else text
                 said = text
             waiting += child.iterchildren(reversed=True)
+
+
+def _is_code(element: HtmlElement) -> bool:
+    """Whether the element is part of a name in code, in which no title begins: "python" and "X"."""
+    return next(element.iterancestors(*_CODE), None) is not None
 
 
 def opens_with_label(words: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ SUFFIXES: Final[Mapping[str, str]] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), "HTML"),
     **dict.fromkeys((".xlsx", ".xlsm"), "Excel"),
     **dict.fromkeys((".csv", ".tsv"), "CSV"),
+    ".xml": "XML",
     **dict.fromkeys((".md", ".markdown", ".txt"), "text"),
     ".zip": "ZIP",
 }
@@ -26,12 +28,21 @@ _SAVE_AS: Final = {
     **dict.fromkeys((".7z", ".rar", ".tar", ".gz", ".tgz"), "unpack it, or pack its files as .zip"),
 }
 _MAX_MEMBERS: Final = 20_000
+_HEAD: Final = 2**16  # bytes of an XML file that are looked at
+_FEW: Final = 30  # words
 _MAX_RATIO: Final = 200  # of unpacked to packed size; below 30 for text in real documents
 
 
 def kind_of(name: str) -> str:
     """The kind of a file with this name, a value of `SUFFIXES`; empty for an unsupported file."""
     return SUFFIXES.get(Path(name).suffix.lower(), "")
+
+
+def is_prose(path: Path) -> bool:
+    """Whether an XML file begins with words in its elements, as a document does and settings do not; no wiki's dump."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    return b"<mediawiki" not in head and len(re.sub(rb"<[^>]*>", b" ", head).split()) >= _FEW
 
 
 def advice(name: str) -> str:
@@ -65,7 +76,7 @@ def check(path: Path, kind: str) -> None:
 
 
 def _named(kind: str) -> str:
-    return f"{'an' if kind in {'HTML', 'Excel'} else 'a'} {kind} file" if " " not in kind else kind
+    return f"{'an' if kind in {'HTML', 'Excel', 'XML'} else 'a'} {kind} file" if " " not in kind else kind
 
 
 def _kind_of_bytes(head: bytes, path: Path) -> str:

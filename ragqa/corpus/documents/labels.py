@@ -60,7 +60,7 @@ _SIGN = re.compile(
 _YEAR = r"(?:19|20)\d\d"
 HYPHENED: Final = re.compile(  # "12-41-101 Title", no date
     rf"((?i:sec\w*\.?\s?)?)(?!{_YEAR}-|\d\d?-\d\d?-{_YEAR})"
-    rf"({_PART}(?:-{_PART}){{1,3}}(?:\.\d{{1,4}})?|(?:[A-Z]{{1,4}}\s?|\d{{1,3}}:){_PART}(?:-{_PART}){{2,3}})"
+    rf"({_PART}(?:-{_PART}){{1,3}}(?:\.\d{{1,4}}[A-Za-z]?)?|(?:[A-Z]{{1,4}}\s?|\d{{1,3}}:){_PART}(?:-{_PART}){{2,3}})"
     r"[.:]?(?=\s+[A-Z“\"‘]|$)\s*"
 )
 _BOOK = re.compile(r"[A-Z]{2,6}\s?(?=\d{1,3}\.)")  # the code of a book before a rule: "PRIN 2.1.1"

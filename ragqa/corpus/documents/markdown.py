@@ -17,6 +17,7 @@ from ragqa.corpus.chunking import front_matter
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import MARKED, split_label
 from ragqa.corpus.documents.model import Parsed, UnreadableError
+from ragqa.corpus.documents.plain import is_numbered
 from ragqa.corpus.text import MARKDOWN, read_text
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)", re.MULTILINE)
 
 
 def is_rules(path: Path) -> bool:
-    """Whether this is a Markdown file with several numbered headings. Raises CorpusError if it is not UTF-8."""
+    """Whether a text has several numbered headings, or is plain and numbered. Raises CorpusError if it is not UTF-8."""
     if path.suffix.lower() not in MARKDOWN:
-        return False
+        return is_numbered(path)
     headings = (found[1] for found in _HEADING.finditer(read_text(path)))
     return sum(bool(split_label(heading)[0]) for heading in headings) >= MARKED
 

@@ -98,7 +98,7 @@ def _parts_of(unit: Unit, max_tokens: int) -> Iterator[Piece]:
         yield Piece(unit.number, _section(unit), unit.label, _place_of(unit.parts), _version(unit))
         return
     if unit.parent is not None and _stays_whole(unit):
-        beside = [below for below in unit.units if _reads_alone(below)]
+        beside = [below for below in unit.units if _reads_alone(below) or _is_section(below)]
         yield from _fitted(unit, [part for part in unit.parts if part not in beside], max_tokens)
         for below in beside:
             yield from _cut(below, max_tokens)
@@ -134,9 +134,9 @@ def _without_heading(unit: Unit, blocks: list[Block]) -> list[Block]:
 
 def _stays_whole(unit: Unit) -> bool:
     """Whether the units below this one only complete its text."""
-    below = [part for part in unit.units if not _reads_alone(part) and part.kind != "inner note"]
+    below = [part for part in unit.units if not (_reads_alone(part) or _is_section(part) or part.kind == "inner note")]
     if not below:
-        return bool(unit.texts)
+        return bool(unit.texts) and not any(map(_is_section, unit.units))
     if (unit.is_chapter and unit.is_heading) or (unit.style == ID and any(part.style == ID for part in unit.units)):
         return False
     first = unit.parts.index(below[0])
@@ -161,6 +161,11 @@ def _stays_whole(unit: Unit) -> bool:
 def _begins_anew(unit: Unit) -> bool:
     """Whether a unit is not part of a sentence: a rule, or a heading with units below."""
     return unit.style == DOTTED or (unit.is_heading and any(below.style for below in unit.units))
+
+
+def _is_section(unit: Unit) -> bool:
+    """Whether the unit is a rule with a heading, which completes no sentence of the rule above it."""
+    return unit.style == DOTTED and unit.is_heading
 
 
 def _are_sentences(units: list[Unit]) -> bool:

@@ -25,7 +25,7 @@ from ragqa.types import Passage
 
 SECONDS: Final = 600.0  # for one document: 5,000 pages take some five minutes on a slow machine
 MAX_ANSWERS_BYTES: Final = 10 * 2**20  # of a file of answers to check
-WHOLE: Final = "a PDF, Word, HTML, Excel, CSV or text file"
+WHOLE: Final = "a PDF, Word, HTML, XML, Excel, CSV or text file"
 _ENDED: Final = {-signal.SIGINT, -signal.SIGTERM}  # Ctrl-C in a terminal, a service that is stopped
 _WHOLE_TOKENS: Final = 2_000  # of a passage when a document is read as one text
 _MAX_REPLY: Final = 256 * 2**20  # bytes

@@ -18,6 +18,7 @@ from ragqa.corpus.documents.counting import (
     completes,
     counted_on,
     counting_words,
+    depth_above,
     ends_text_of,
     exchanged_ranks,
     is_of_page,
@@ -300,7 +301,7 @@ class _Builder:
             own = whole_value(unit)
             if unit.style in RANKS and not is_later(own, value):  # "Section 3.5." is beside "Section 3.4 Lamps"
                 rank = n
-            if own and len(own) < len(value) and value[: len(own)] == own:
+            if own and own != whole_value(self._stack[n - 1]) and len(own) < len(value) and value[: len(own)] == own:
                 if any(above.style in {DOTTED, GUIDANCE} for above in unit.above()) and unit.style != DOTTED:
                     item = n
                 else:
@@ -351,8 +352,7 @@ class _Builder:
                 best, chosen, place = 2.5, read, parent  # a quoted rule came between
             under = len(self._stack) - 1
             weight = 2.0 if opens(value) else -2.0 if last is None else 1.5 + (last.parent is self._stack[under])
-            while is_heading and self._stack[under].is_rule:  # no heading is below a rule
-                under -= 1
+            under = depth_above(self._stack, indent) if is_heading else under
             weight += self._below_last(value, indent, may_be_announced=step.other is not None)
             if weight > best:
                 best, chosen, place = weight, read, under

@@ -29,10 +29,13 @@ from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.markdown import is_rules, parse_markdown
+from ragqa.corpus.documents.markup import parse_markup
 from ragqa.corpus.documents.model import BROKEN, MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
+from ragqa.corpus.documents.plain import SUFFIX as PLAIN
+from ragqa.corpus.documents.plain import parse_plain
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
 from ragqa.corpus.documents.titles import leave_out_contents, title_of
@@ -48,7 +51,8 @@ _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "Word": parse_docx,
     "Excel": parse_xlsx,
     "CSV": parse_csv,
-    "text": parse_markdown,  # if it `is_rules`
+    "XML": parse_markup,
+    "text": lambda path: (parse_plain if path.suffix.lower() == PLAIN else parse_markdown)(path),  # if `is_rules`
 }
 
 

@@ -60,7 +60,7 @@ def _new_corpus(paths: Paths) -> None:
     st.subheader("New corpus", anchor=False)
     title = st.text_input("Name", key="library_title", placeholder="What it is called, such as “Insurance rules 2026”")
     files = st.file_uploader(
-        "Documents: PDF, Word, HTML, Excel, CSV, text, or ZIP archives of them",
+        "Documents: PDF, Word, HTML, XML, Excel, CSV, text, or ZIP archives of them",
         type=TYPES,
         accept_multiple_files=True,
         key=f"library_drop_{turn}",

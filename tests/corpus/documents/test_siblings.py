@@ -203,3 +203,22 @@ def test_rows_are_named_by_the_column_that_tells_them_apart():
     rows = "\n".join(f"Harbour | Lamp | {n} | {OIL}" for n in range(101, 104))
     [found] = passages_of(build([Block(f"Place | Kind | No. | Duty\n{rows}", "table")]), "d", "D", 128)
     assert ("row 102", OIL) in found.places()
+
+
+def test_a_section_with_a_heading_completes_no_list_of_the_rule_above():
+    heads = Block("2. Bodies", "heading", level=2), Block("2.1 Rules", "heading", level=3)
+    found = found_in(heads[0], "A decision is taken by one of these:", "(a) the Keepers;", "(b) all.", heads[1], OIL)
+    assert found == [
+        ("2.", "2. Bodies", "A decision is taken by one of these:\n(a)\tthe Keepers;\n(b)\tall."),
+        ("2.1", "2.1 Rules", OIL),
+    ]
+
+
+def test_a_letter_behind_the_decimals_of_a_number_with_hyphens_is_part_of_it():
+    found = found_in(Block("Checks.", "heading", "7-1001.09a", 2), Block(OIL, label="(a)"))
+    assert [number for number, _, _ in found] == ["7-1001.09a", "7-1001.09a.(a)"]
+
+
+def test_a_day_before_a_year_is_no_end_of_a_text():
+    lines = [f"Added by the Warden on May {n}, 2015, 69 Stat. {n}, ch. 8, § 9a" for n in (1, 2, 3)]
+    assert [text for _, _, text in found_in(*lines)] == ["\n".join(lines)]

@@ -556,3 +556,12 @@ def test_headings_between_two_numbers_of_a_list_keep_their_order():
     )
     named = [text.text for unit in found.walk() if unit.kind == "heading" for text in unit.texts]
     assert named == ["Oars", "Ropes"]
+
+
+def test_no_space_is_set_within_a_name_in_code(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(
+        "<h1>Lamps</h1><p>Keep <code><span>lamp</span><em><span>X</span></em><span>.</span><em>Y</em>-oil</code> and "
+        "<span>oil1</span><b>Train</b>.</p>"
+    )
+    assert parse_html(path).blocks[1].text == "Keep lampX.Y-oil and oil1 Train."
