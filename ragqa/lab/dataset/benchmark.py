@@ -34,7 +34,7 @@ from ragqa.infra.journal import digest, translated
 from ragqa.infra.version import __version__
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import export as export_files
-from ragqa.lab.dataset.finishing import card, duplicates, in_proportion, split, statistics
+from ragqa.lab.dataset.finishing import card, duplicates, in_proportion, relevant_only, split, statistics
 from ragqa.lab.dataset.review import LABELS, decisions
 from ragqa.lab.dataset.selecting import Plan, passages_of, topics_of
 from ragqa.lab.dataset.stages import (
@@ -307,14 +307,11 @@ def _validated(asked: Sequence[tuple[Outcome, Json, Json]], rule: str) -> list[R
 def _split(made: Made, validated: Sequence[Row], labels: Mapping[str, str]) -> list[Row]:
     """As many questions as requested, in order, without passages that experts found irrelevant; each with its split."""
     rows: list[Row] = []
-    for row in validated:
-        gold = [
-            one for one in row["passages"] if labels.get(f"{row['id']} {one}", "relevant") in ("relevant", "indirect")
-        ]
+    for row in (relevant_only(one, labels) for one in validated):
         last = made.settings["harder_than"]
         is_hard = not last or any(rank is None or rank > last for rank in row["ranks"].get(FUSED, []))
-        if not row["out"] and gold and is_hard:
-            rows.append({**{key: row[key] for key in row if key not in ("out", "checks")}, "passages": gold})
+        if not row["out"] and row["passages"] and is_hard:
+            rows.append({key: row[key] for key in row if key not in ("out", "checks")})
     kept = in_proportion(rows, made.settings["questions"])
     sections = {
         one.passage_id: f"{one.document_id}\n{one.section}" if one.section else one.passage_id
