@@ -30,7 +30,7 @@ from ragqa.evaluation.report import Row as Shown
 from ragqa.generation.prompts import load_prompt
 from ragqa.index import Index
 from ragqa.infra.files import write_whole
-from ragqa.infra.journal import digest, translated
+from ragqa.infra.journal import digest, held, translated
 from ragqa.infra.version import __version__
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import export as export_files
@@ -87,15 +87,16 @@ class Made:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """Runs the first three stages and prepares the others.
+    """Runs the first three stages and prepares the others. No other process may be writing into the folder.
 
-    Raises ConfigError, CorpusError, IndexingError, ModelError.
+    Raises ConfigError, CorpusError, IndexingError, ModelError, RecordError.
     """
+    with held(Path(settings["folder"]), "writing"):
+        return (yield from _loaded(settings, paths))
+
+
+def _loaded(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     stages, by_rules = Stages(Path(settings["folder"])), settings["writer"] == BY_RULES
-    with translated(stages.folder):
-        stages.folder.mkdir(parents=True, exist_ok=True)
-        if settings["restart"]:
-            stages.forget()
     yield "Loading the index and the models"
     config = config_of({"index": settings["index"]}, paths, reranks=False)
     writer = None if by_rules else _writer()
@@ -105,6 +106,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     encoder = loading.load_encoder(IndexingConfig().encoder)
     index_sha = digest({"files": [entry.sha256 for entry in index.manifest.files]})
     base = {"version": VERSION, "index": index_sha, "seed": settings["seed"], "by_rules": by_rules}
+    if settings["restart"]:  # not before all that it needs is there
+        with translated(stages.folder):
+            stages.forget()
     yield "Passages that oblige"
     shown = [one for one, hidden in zip(index.passages, index.hidden, strict=True) if not hidden]
     only = list(settings["only"] or ())

@@ -2,8 +2,11 @@
 
 import pytest
 
-from ragqa.errors import ConfigError, CorpusError
+from ragqa.errors import ConfigError, CorpusError, RecordError
+from ragqa.infra.journal import held
+from ragqa.lab.dataset import benchmark
 from ragqa.lab.dataset.stages import GROUPS, STAGES, Stages, as_lines, rows_in, topics_in
+from ragqa.settings.paths import Paths
 
 
 def made(stages, made_from, text):
@@ -71,3 +74,16 @@ def test_topics_are_lists_of_key_terms(text):
     with pytest.raises(CorpusError, match="Topic"):
         topics_in(text, "topics.json")
     assert topics_in('{"AML": ["money laundering"]}', "topics.json") == {"AML": ["money laundering"]}
+
+
+def test_a_restart_that_cannot_begin_leaves_every_stage(tmp_path, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGQA_LOCAL_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / GROUPS).write_text("mine\n")
+    settings = {"folder": str(tmp_path), "restart": True, "index": "rulebook", "writer": "llm"}
+    with pytest.raises(ConfigError, match="expected a language model"):
+        list(benchmark.load(settings, Paths.from_env()))
+    assert (tmp_path / GROUPS).read_text() == "mine\n"
+    with held(tmp_path, "writing"), pytest.raises(RecordError, match="another process is writing into"):
+        list(benchmark.load(settings | {"writer": "rules"}, Paths.from_env()))
+    assert (tmp_path / GROUPS).read_text() == "mine\n"
