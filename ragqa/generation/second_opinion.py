@@ -62,7 +62,7 @@ def reading_of(reply: str, n_shown: int, known: Mapping[str, Word]) -> OpinionRe
     for match in reversed(_OBJECT.findall(reply)):
         try:
             value = json.loads(match)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         verdict, cited, reason = (value.get(name) for name in ("verdict", "sentences", "reason"))
         if not (isinstance(verdict, str) and verdict in known and isinstance(cited, list)):

@@ -79,6 +79,7 @@ def test_one_that_agrees_makes_it_sure(scored):
         says(sentences=("1",)),
         "{}",
         '{"verdict": 3}',
+        '{"verdict": ' + "[" * 5_000 + "]" * 5_000 + "}",
     ],
 )
 def test_nonsense_and_what_cites_nothing_is_no_opinion(scored, reply):

@@ -62,14 +62,19 @@ def test_a_damaged_record_of_the_stages_counts_as_edited(tmp_path):
     assert stages.is_edited(GROUPS)
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"id": "a"}', '{"id": 3, "kind": "x"}', '{"id": "b", "kind": "x"}'])
+NESTED = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"id": "a"}', '{"id": 3, "kind": "x"}', '{"id": "b", "kind": "x"}', NESTED]
+)
 def test_lines_that_are_none_are_named(line):
     text = as_lines([{"id": "b", "kind": "x"}]) + line + "\n"
     with pytest.raises(CorpusError, match="mine, line 2"):
         rows_in(text, "mine", ("id", "kind"))
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"a": "b"}', '{"a": []}', '{"a": [" "]}'])
+@pytest.mark.parametrize("text", ["[]", "{", '{"a": "b"}', '{"a": []}', '{"a": [" "]}', NESTED])
 def test_topics_are_lists_of_key_terms(text):
     with pytest.raises(CorpusError, match="Topic"):
         topics_in(text, "topics.json")
