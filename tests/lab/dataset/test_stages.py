@@ -5,7 +5,10 @@ import pytest
 from ragqa.errors import ConfigError, CorpusError, RecordError
 from ragqa.infra.journal import held
 from ragqa.lab.dataset import benchmark
+from ragqa.lab.dataset.selecting import Plan
 from ragqa.lab.dataset.stages import GROUPS, STAGES, Stages, as_lines, rows_in, topics_in
+from ragqa.lab.dataset.writing import written
+from ragqa.settings.config import GenerationConfig
 from ragqa.settings.paths import Paths
 
 
@@ -79,6 +82,15 @@ def test_topics_are_lists_of_key_terms(text):
     with pytest.raises(CorpusError, match="Topic"):
         topics_in(text, "topics.json")
     assert topics_in('{"AML": ["money laundering"]}', "topics.json") == {"AML": ["money laundering"]}
+
+
+def test_a_kind_or_person_that_is_none_in_an_edited_stage_is_named():
+    row = {"id": "2:1", "document": "2", "section": "", "kinds": ["obligations"], "text": "A firm must keep records."}
+    with pytest.raises(CorpusError, match="1-passages.jsonl.*obligation, .*found 'obligations' of 2:1; correct"):
+        Plan([row], {}, 1, lambda row: True, [False])
+    group = {"kind": "obligation", "persona": "lawyer", "form": "question"}
+    with pytest.raises(CorpusError, match="3-groups.jsonl.*professional, newcomer, auditor.*'lawyer'.*correct"):
+        written(group, [], GenerationConfig(base_url="http://127.0.0.1:1/v1", model="m"))
 
 
 def test_a_restart_that_cannot_begin_leaves_every_stage(tmp_path, monkeypatch):
