@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_HEADING_WORDS = 25  # a longer "heading" is a paragraph that happens to be above a line of dashes
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
-_FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ def front_matter(text: str) -> tuple[str, str]:
     """The YAML front matter at the start of a Markdown text, and its title; "" where there is none."""
     front = _FRONT_MATTER.match(text)
     named = _FRONT_TITLE.search(front.group()) if front else None
-    return front.group() if front else "", named.group(2) if named else ""
+    title = named.group(1).rstrip(" \t") if named else ""
+    is_quoted = len(title) > 2 and title[0] == title[-1] and title[0] in "'\""
+    return front.group() if front else "", title[1:-1] if is_quoted else title
 
 
 class _Lines:

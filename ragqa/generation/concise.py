@@ -25,7 +25,7 @@ _AFTER = {  # the labels that follow the first one of a list
 }
 # Three words in capitals or more, one of them long (no abbreviations), before a word in small letters.
 _TITLE = re.compile(
-    r"\A(?=[^a-z]*[A-Z]{7})(?:[^\Wa-z_][^\Wa-z_'’.,&/()-]*[A-Z][^a-z\s]*\s+(?:[&–-]\s+)?){3,}(?=[A-Z]\w*[a-z]|An? )"
+    r"\A(?=[^a-z]*[A-Z]{7})(?:[^\Wa-z_][^\WA-Za-z_]*[A-Z][^a-z\s]*\s+(?:[&–-]\s+)?){3,}(?=[A-Z]\w*[a-z]|An? )"
 )
 _MIN_WORDS_AFTER = 6
 # Words that make the items conditions or alternatives: without one of the items the sentence would mean something else.

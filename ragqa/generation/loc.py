@@ -195,12 +195,12 @@ class _Work:
     def finished(self) -> Answer:
         """The joined answer with its note. Raises the failure if nothing was written."""
         answer = self._joined()
+        reason, note = self._ending()
         if answer.sentences:
-            reason, note = self._ending()
             return replace(answer, finish_reason=reason, note=f"{self._count()}{note}")
         refusals = [draft.answer for draft in self._drafts.values()]
         if refusals:
-            return replace(refusals[0], usage=self._calls.usage, note=REFUSAL_NOTE)
+            return replace(refusals[0], usage=self._calls.usage, finish_reason=reason, note=f"{REFUSAL_NOTE}{note}")
         if self._trouble:
             raise self._trouble
         words = "The model wrote no answer to any obligation. Ask again or choose another model."

@@ -104,7 +104,7 @@ TURN_MAX_CHARS = 1_500  # of each question and answer of a thread
 SOURCE_MAX_CHARS = 200  # title and section above a passage; an attribute of a tag
 
 _CUT = " […]"
-_TAGS = "passage|question|answer|document|fragment|result|search|reference|submission"  # of frames
+_TAGS = "passage|question|answer|document|fragment|result|search|reference|submission|source|claim"  # of frames
 _TAG_LIKE = re.compile(rf"[<＜﹤‹〈](?=[\s/]*(?:{_TAGS}))", re.IGNORECASE)
 _CONTROL_TOKEN = re.compile(r"([<\[](?=\||/?INST\]|</?SYS>>|/?s>|(?:start|end)_of_turn>)|\|(?=>))", re.IGNORECASE)
 

@@ -11,13 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ragqa.corpus.chunking import Outline, Section, chunk, markdown_outline, plain_outline
+from ragqa.corpus.chunking import Outline, Section, chunk, front_matter, markdown_outline, plain_outline
 from ragqa.corpus.formats import Corpus, detect_format, load_corpus
 from ragqa.corpus.streams import corpus_sha256
 from ragqa.corpus.text import files, load_text, read_text
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
+from tests.support.effort import grows_no_faster
 
 
 def write(path, text):
@@ -127,11 +128,20 @@ def test_a_paragraph_above_dashes_is_not_a_heading(tmp_path):
         ("---\n\nText: it stays.\n\n---\n", "", ["---\n\nText: it stays.\n\n---"]),  # two rules, no front matter
         ("---\ntitle: never closed\n", "", ["---\ntitle: never closed"]),
         ("---\ntitle: only\n---", "only", []),
+        ('---\nTitle : "A "b"" \t\n---', 'A "b"', []),
+        ("---\ntitle: 'open\n---", "'open", []),
+        ("---\ntitle: ''\n---", "''", []),
+        ("---\ntitle: '\n---", "'", []),
+        ("---\ntitle: \t \n---\nText.\n", "", ["Text."]),
     ],
 )
 def test_front_matter(text, title, found):
     assert markdown_outline(text).title == title
     assert texts(text) == found
+
+
+def test_front_matter_takes_linear_time():
+    assert grows_no_faster(lambda n: front_matter(f"---\ntitle: a{' ' * n}b\n---\n"), 5_000)
 
 
 def test_link_definitions_comments_and_html_are_kept():

@@ -198,3 +198,9 @@ class TestEnumerated:
 )
 def test_running_titles_go(sentence, shown):
     assert without_running_title(sentence) == shown
+
+
+@pytest.mark.timeout(20)  # it took seven times as long for each further word
+def test_capitals_that_are_no_title_are_read_in_linear_time():
+    sentence = "NOTICE OF PROPOSED RULES CONCERNING OUTSOURCING RESILIENCE GOVERNANCE " * 20 + "2024 applies."
+    assert without_running_title(sentence) == sentence

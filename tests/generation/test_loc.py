@@ -275,6 +275,16 @@ def test_nothing_but_refusals_is_a_refusal():
     assert len(done.requests) == 2 * 3
 
 
+def test_a_refusal_before_the_work_was_done_says_that_it_was_not_done():
+    stopped = run("The corpus does not say.", status(429, retry_after="0"))
+    assert stopped.answer.is_refusal
+    assert stopped.answer.finish_reason == "interrupted"
+    assert "could not be continued" in stopped.answer.note
+    short = run("The corpus does not say.", max_calls=1)
+    assert short.answer.finish_reason == "budget"
+    assert "The budget of 1 calls was used up" in short.answer.note
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.long
 def test_closing_ends_the_work():

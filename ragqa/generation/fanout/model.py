@@ -68,7 +68,7 @@ def _plans(reply: str) -> Iterator[tuple[str, list[object]]]:
         value = _parsed(whole)
         if isinstance(value, list):
             yield whole, value
-        return
+            return
     for match in _OBJECT.finditer(reply):
         value = _parsed(match[0])
         if isinstance(value, dict):

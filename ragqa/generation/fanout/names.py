@@ -91,7 +91,7 @@ def _known_in(text: str, known: Sequence[str]) -> list[Span]:
     """Where these names occur as whole words, longer names first."""
     found: list[Span] = []
     for name in sorted({_QUALIFIER.sub("", name) for name in known if len(name) > 2}, key=lambda name: -len(name)):
-        if not _is_capital(name) or name.casefold() in FUNCTION_WORDS:
+        if not name or not _is_capital(name) or name.casefold() in FUNCTION_WORDS:
             continue
         for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text):
             if not any(span.start < match.end() and match.start() < span.end for span in found):

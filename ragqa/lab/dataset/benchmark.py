@@ -30,11 +30,11 @@ from ragqa.evaluation.report import Row as Shown
 from ragqa.generation.prompts import load_prompt
 from ragqa.index import Index
 from ragqa.infra.files import write_whole
-from ragqa.infra.journal import digest, translated
+from ragqa.infra.journal import digest, held, translated
 from ragqa.infra.version import __version__
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import export as export_files
-from ragqa.lab.dataset.finishing import card, duplicates, in_proportion, split, statistics
+from ragqa.lab.dataset.finishing import card, duplicates, in_proportion, relevant_only, split, statistics
 from ragqa.lab.dataset.review import LABELS, decisions
 from ragqa.lab.dataset.selecting import Plan, passages_of, topics_of
 from ragqa.lab.dataset.stages import (
@@ -87,15 +87,16 @@ class Made:
 
 
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
-    """Runs the first three stages and prepares the others.
+    """Runs the first three stages and prepares the others. No other process may be writing into the folder.
 
-    Raises ConfigError, CorpusError, IndexingError, ModelError.
+    Raises ConfigError, CorpusError, IndexingError, ModelError, RecordError.
     """
+    with held(Path(settings["folder"]), "writing"):
+        return (yield from _loaded(settings, paths))
+
+
+def _loaded(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     stages, by_rules = Stages(Path(settings["folder"])), settings["writer"] == BY_RULES
-    with translated(stages.folder):
-        stages.folder.mkdir(parents=True, exist_ok=True)
-        if settings["restart"]:
-            stages.forget()
     yield "Loading the index and the models"
     config = config_of({"index": settings["index"]}, paths, reranks=False)
     writer = None if by_rules else _writer()
@@ -105,6 +106,9 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     encoder = loading.load_encoder(IndexingConfig().encoder)
     index_sha = digest({"files": [entry.sha256 for entry in index.manifest.files]})
     base = {"version": VERSION, "index": index_sha, "seed": settings["seed"], "by_rules": by_rules}
+    if settings["restart"]:  # not before all that it needs is there
+        with translated(stages.folder):
+            stages.forget()
     yield "Passages that oblige"
     shown = [one for one, hidden in zip(index.passages, index.hidden, strict=True) if not hidden]
     only = list(settings["only"] or ())
@@ -307,14 +311,11 @@ def _validated(asked: Sequence[tuple[Outcome, Json, Json]], rule: str) -> list[R
 def _split(made: Made, validated: Sequence[Row], labels: Mapping[str, str]) -> list[Row]:
     """As many questions as requested, in order, without passages that experts found irrelevant; each with its split."""
     rows: list[Row] = []
-    for row in validated:
-        gold = [
-            one for one in row["passages"] if labels.get(f"{row['id']} {one}", "relevant") in ("relevant", "indirect")
-        ]
+    for row in (relevant_only(one, labels) for one in validated):
         last = made.settings["harder_than"]
         is_hard = not last or any(rank is None or rank > last for rank in row["ranks"].get(FUSED, []))
-        if not row["out"] and gold and is_hard:
-            rows.append({**{key: row[key] for key in row if key not in ("out", "checks")}, "passages": gold})
+        if not row["out"] and row["passages"] and is_hard:
+            rows.append({key: row[key] for key in row if key not in ("out", "checks")})
     kept = in_proportion(rows, made.settings["questions"])
     sections = {
         one.passage_id: f"{one.document_id}\n{one.section}" if one.section else one.passage_id

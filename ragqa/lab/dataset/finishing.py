@@ -28,6 +28,17 @@ def duplicates(questions: Sequence[str]) -> list[int | None]:
     return found
 
 
+def relevant_only(row: Row, labels: Mapping[str, str]) -> Row:
+    """The row without passages that experts found irrelevant or null, and without their ranks.
+
+    ``labels`` are the experts' by ``"question passage"``.
+    """
+    names = [labels.get(f"{row['id']} {one}", "relevant") for one in row["passages"]]
+    stay = [place for place, name in enumerate(names) if name in ("relevant", "indirect")]
+    ranks = {name: [of[place] for place in stay if place < len(of)] for name, of in row["ranks"].items()}
+    return {**row, "passages": [row["passages"][place] for place in stay], "ranks": ranks}
+
+
 def split(rows: Sequence[Row], section_of: Mapping[str, str], seed: int) -> list[str]:
     """Train, dev or test for each question, so that no gold passage and no section is in two splits.
 

@@ -272,7 +272,7 @@ def duty_of(sentence: str) -> Duty | None:
     if not found:
         return None
     subject, condition = found["subject"].strip('“"( '), found["condition"] or ""
-    if _VAGUE.match(subject) or len(subject.split()) > MAX_SUBJECT_WORDS:
+    if not subject or _VAGUE.match(subject) or len(subject.split()) > MAX_SUBJECT_WORDS:
         return None
     if re.match(r"Subject|Except|.*\(\d+\)$", condition):  # "Subject to (3)" adds nothing to a question
         condition = ""

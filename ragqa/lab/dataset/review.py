@@ -79,7 +79,8 @@ def _read(text: str, name: str, *, is_ours: bool) -> Iterator[tuple[tuple[str, s
             one = json.loads(line)
             values = tuple(one[key] for key in ("question", "passage", "reviewer", "label"))
             whole = all(isinstance(value, str) and value for value in values) and values[3] in KINDS
-        except (ValueError, KeyError, TypeError):
+            "".join(values).encode()  # half a surrogate pair cannot be stored
+        except (ValueError, KeyError, TypeError, RecursionError):
             whole, values = False, ()
         if not whole:
             if is_ours and not text.endswith("\n") and number == text.count("\n") + 1:

@@ -17,7 +17,7 @@ from ragqa.errors import CorpusError
 from ragqa.infra.journal import digest
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.pseudo_queries import defined_terms
-from ragqa.lab.dataset.stages import Row
+from ragqa.lab.dataset.stages import PASSAGES, Row
 from ragqa.plugins.protocols import ObligationClassifier
 from ragqa.retrieval.citations import Edges
 from ragqa.types import Passage
@@ -170,12 +170,18 @@ Makes = Callable[[Row], bool]  # whether a question can be made of a group
 class Plan:
     """Draws groups until there are enough. ``rows`` are those of the first stage; ``makes`` tests a group.
 
-    ``joins`` tells for each row whether it may be in a group of several passages.
+    ``joins`` tells for each row whether it may be in a group of several passages. Raises CorpusError for a row with a
+    kind that is not of `SHARES`, as in an edited file.
     """
 
     def __init__(
         self, rows: Sequence[Row], topics: Mapping[str, Sequence[str]], seed: int, makes: Makes, joins: Sequence[bool]
     ) -> None:
+        unknown = next(((kind, row["id"]) for row in rows for kind in row["kinds"] if kind not in SHARES), None)
+        if unknown:
+            expected, (found, of) = f"{PASSAGES}: expected the kinds {', '.join(SHARES)}", unknown
+            msg = f"{expected}, found {found!r} of {of}; correct the edited file"
+            raise CorpusError(msg)
         self.rows, self.makes, self.joins = rows, makes, joins
         self.chance = random.Random(seed)
         self.topics = topic_of_each([row["text"] for row in rows], topics)

@@ -108,7 +108,7 @@ def rows_in(text: str, name: str, keys: Sequence[str]) -> list[Row]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             msg = f"{name}, line {number:,}: expected a JSON object, found {line[:60]!r} ({error}); correct the line"
             raise CorpusError(msg) from error
         lacking = [key for key in keys if not isinstance(row, dict) or key not in row]
@@ -128,7 +128,7 @@ def topics_in(text: str, name: str) -> dict[str, list[str]]:
             isinstance(terms, list) and terms and all(isinstance(term, str) and term.strip() for term in terms)
             for terms in found.values()
         )
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = False
     if not whole:
         msg = f'{name}: expected a JSON object {{"Topic": ["key term", …]}}, found something else; correct it'

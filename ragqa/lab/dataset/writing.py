@@ -7,12 +7,14 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final
 
+from ragqa.errors import CorpusError
 from ragqa.generation.llm.cleanup import unwrapped
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import build_prompt, load_prompt
 from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.lab.dataset.checks import problem, without_references
+from ragqa.lab.dataset.stages import GROUPS
 from ragqa.settings.config import GenerationConfig
 from ragqa.settings.environment import api_key, prompt_folder
 from ragqa.types import Passage, Question
@@ -36,8 +38,14 @@ _FORMS: Final = {
 def written(row: Mapping[str, Any], passages: Sequence[Passage], config: GenerationConfig) -> dict[str, str]:
     """{question, by, note} by the model; the question is empty if all its tries were rejected.
 
-    Raises GenerationError if the server fails, ConfigError and ModelError as `ChatClient` does.
+    Raises GenerationError if the server fails, ConfigError and ModelError as `ChatClient` does, and CorpusError for a
+    person or form that is none, as in an edited file.
     """
+    for key, known in (("persona", _ASKERS), ("form", _FORMS)):
+        if row[key] not in known:
+            expected = f"{GROUPS}: expected {key} to be one of {', '.join(known)}"
+            msg = f"{expected}, found {row[key]!r}; correct the edited file"
+            raise CorpusError(msg)
     wish = f"Wanted: a question of the kind {row['kind']!r}, asked by {_ASKERS[row['persona']]}; "
     instructions = load_prompt(PROMPT, prompt_folder())
     client = ChatClient(replace(config, max_tokens=MAX_TOKENS), api_key())

@@ -182,6 +182,7 @@ def test_a_plan_that_broke_off_is_no_plan():
         ('{"questions": ["A b?", "a B", "", 3, null, "C\\u0000 \\n d?"]}', ("A b?", "C d?")),
         (json.dumps({"sub_questions": ["x" * (MAX_CHARS + 1), "Known one?"]}), ()),
         ('{"sub_questions": ["One?"]} then {"sub_questions": ["Two?"]}', ("Two?",)),
+        (f"[1] Mount Eben was climbed in 1901.\n{PLAN}", (EBEN_ASKED, TARN_ASKED)),
         ("no plan", None),
         ("", None),
         ("[" * 5000, None),
@@ -201,6 +202,7 @@ def test_a_plan_is_cut_to_the_most_and_taken_out_of_the_text():
     assert sub_questions_in(PLAN, (), 1) == (EBEN_ASKED,)
     assert without_plan(f"It is so [1].\n```json\n{PLAN}\n```") == "It is so [1]."
     assert without_plan("It is {so} [1].") == "It is {so} [1]."
+    assert without_plan(f"[1] It is so.\n{PLAN}") == "[1] It is so."
 
 
 def test_the_model_plans_no_more_than_allowed():

@@ -52,6 +52,12 @@ def test_a_known_title_is_one_name_whatever_and_it_holds():
     ]  # fmt: skip
 
 
+def test_a_title_that_is_only_a_bracket_is_no_name():
+    draft = passage("d:1", "A firm must keep records.", title="(draft)")
+    asked = "Are Aarau, Bern and Chur in it?"
+    assert [part.text for part in parts_of(asked, ranking((draft, 1.0)))] == texts(asked)
+
+
 def test_groups_are_joined_by_and_or_or_and_commas_before_it():
     def groups(text):
         return [[span.text for span in group] for group in groups_of(text, names_in(text))]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ragqa.corpus.questions import load_gold, load_questions
 from ragqa.lab.dataset.exporting import export
-from ragqa.lab.dataset.finishing import SPLITS, card, duplicates, split, statistics
+from ragqa.lab.dataset.finishing import SPLITS, card, duplicates, relevant_only, split, statistics
 from ragqa.lab.dataset.validating import cover, judged, kept_by_rirag
 from ragqa.types.scores import NliProbabilities
 from tests.support.fakes import passage
@@ -46,6 +46,14 @@ def test_no_passage_and_no_section_is_in_two_splits(golds):
 def test_splits_are_as_large_as_they_should_be():
     parts = split([row(n, [f"p{n}"]) for n in range(200)], {}, 1)
     assert [parts.count(name) for name in SPLITS] == [160, 20, 20]
+
+
+def test_a_passage_that_experts_found_irrelevant_goes_with_its_rank():
+    asked = row(1, ["a", "b", "c"], ranks={"fused": [3, None, 40], "BM25": [1, 2, 3]})
+    found = relevant_only(asked, {"q1 b": "irrelevant", "q1 c": "indirect", "q2 a": "null"})
+    assert (found["passages"], found["ranks"]) == (["a", "c"], {"fused": [3, 40], "BM25": [1, 3]})
+    assert statistics([found], {}, {})["difficulty"]["fused"]["first 100"] == 1.0
+    assert relevant_only(asked, {}) == asked
 
 
 def test_statistics_are_those_of_rirags_tables():

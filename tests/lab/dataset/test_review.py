@@ -38,6 +38,15 @@ def test_the_latest_label_counts_and_a_torn_line_does_not(folder):
     assert len((folder / LABELS).read_text().splitlines()) == 4
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["[" * 100_000, json.dumps({"question": "q1", "passage": "a", "reviewer": "\ud800", "label": "null"})],
+)
+def test_a_line_that_cannot_be_read_or_stored_is_named(folder, line):
+    with pytest.raises(CorpusError, match="given, line 1: expected .question, passage"):
+        read_given(folder, line + "\n", "given")
+
+
 def test_a_damaged_line_within_is_named(folder):
     (folder / LABELS).write_text('{"question": "q1"}\n{}\n')
     with pytest.raises(CorpusError, match=r"labels.jsonl, line 1: expected .question, passage"):

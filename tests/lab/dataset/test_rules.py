@@ -5,6 +5,7 @@ import random
 import pytest
 
 from ragqa.lab.dataset.checks import COPIED, copied_run, problem, reworded, without_references
+from ragqa.lab.dataset.pseudo_queries import duty_questions
 from ragqa.lab.dataset.rules import heading_of, is_plural, kinds_in, question
 from tests.support.fakes import passage
 
@@ -46,6 +47,13 @@ def test_a_scenario_tells_the_case_first():
 def test_what_points_nowhere_gives_nothing():
     assert kinds_in(passage("1:1", VAGUE)) == ()
     assert not asked("The Regulator may impose this requirement on any such person under Rule 3.2.1.", "permission")
+
+
+@pytest.mark.parametrize("subject", ["“ “", '" "', "( ("])
+def test_a_duty_whose_subject_is_lost_gives_nothing(subject):
+    text = f"{subject} must keep records of every sale that it makes to a Client."
+    assert kinds_in(passage("1:1", text)) == ()
+    assert duty_questions(text, random.Random(1)) == []
 
 
 def test_a_ban_with_items_is_not_asked_as_a_duty():

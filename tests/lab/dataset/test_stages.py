@@ -2,8 +2,14 @@
 
 import pytest
 
-from ragqa.errors import ConfigError, CorpusError
+from ragqa.errors import ConfigError, CorpusError, RecordError
+from ragqa.infra.journal import held
+from ragqa.lab.dataset import benchmark
+from ragqa.lab.dataset.selecting import Plan
 from ragqa.lab.dataset.stages import GROUPS, STAGES, Stages, as_lines, rows_in, topics_in
+from ragqa.lab.dataset.writing import written
+from ragqa.settings.config import GenerationConfig
+from ragqa.settings.paths import Paths
 
 
 def made(stages, made_from, text):
@@ -59,15 +65,42 @@ def test_a_damaged_record_of_the_stages_counts_as_edited(tmp_path):
     assert stages.is_edited(GROUPS)
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"id": "a"}', '{"id": 3, "kind": "x"}', '{"id": "b", "kind": "x"}'])
+NESTED = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"id": "a"}', '{"id": 3, "kind": "x"}', '{"id": "b", "kind": "x"}', NESTED]
+)
 def test_lines_that_are_none_are_named(line):
     text = as_lines([{"id": "b", "kind": "x"}]) + line + "\n"
     with pytest.raises(CorpusError, match="mine, line 2"):
         rows_in(text, "mine", ("id", "kind"))
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"a": "b"}', '{"a": []}', '{"a": [" "]}'])
+@pytest.mark.parametrize("text", ["[]", "{", '{"a": "b"}', '{"a": []}', '{"a": [" "]}', NESTED])
 def test_topics_are_lists_of_key_terms(text):
     with pytest.raises(CorpusError, match="Topic"):
         topics_in(text, "topics.json")
     assert topics_in('{"AML": ["money laundering"]}', "topics.json") == {"AML": ["money laundering"]}
+
+
+def test_a_kind_or_person_that_is_none_in_an_edited_stage_is_named():
+    row = {"id": "2:1", "document": "2", "section": "", "kinds": ["obligations"], "text": "A firm must keep records."}
+    with pytest.raises(CorpusError, match="1-passages.jsonl.*obligation, .*found 'obligations' of 2:1; correct"):
+        Plan([row], {}, 1, lambda row: True, [False])
+    group = {"kind": "obligation", "persona": "lawyer", "form": "question"}
+    with pytest.raises(CorpusError, match="3-groups.jsonl.*professional, newcomer, auditor.*'lawyer'.*correct"):
+        written(group, [], GenerationConfig(base_url="http://127.0.0.1:1/v1", model="m"))
+
+
+def test_a_restart_that_cannot_begin_leaves_every_stage(tmp_path, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGQA_LOCAL_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / GROUPS).write_text("mine\n")
+    settings = {"folder": str(tmp_path), "restart": True, "index": "rulebook", "writer": "llm"}
+    with pytest.raises(ConfigError, match="expected a language model"):
+        list(benchmark.load(settings, Paths.from_env()))
+    assert (tmp_path / GROUPS).read_text() == "mine\n"
+    with held(tmp_path, "writing"), pytest.raises(RecordError, match="another process is writing into"):
+        list(benchmark.load(settings | {"writer": "rules"}, Paths.from_env()))
+    assert (tmp_path / GROUPS).read_text() == "mine\n"
