@@ -47,7 +47,7 @@ SELECTOR = "answers-minilm-l12"  # scores how well a sentence answers a question
 
 # Added to the mean logit of two selectors, which is less sure of right sentences than one alone, so that four of five
 # unanswerable questions of seven parts of `tests.benchmarks.law` are refused.
-AGREEING = 1.4
+AGREEING = 0.8
 
 _logger = logging.getLogger(__name__)
 
