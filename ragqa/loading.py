@@ -46,7 +46,7 @@ _LOADING = Lock()  # of the policy reader
 SELECTOR = "answers-minilm-l12"  # scores how well a sentence answers a question
 
 # Added to the mean logit of two selectors, which is less sure of right sentences than one alone, so that four of five
-# unanswerable questions of seven parts of `tests.benchmarks.law` are refused.
+# unanswerable questions of the sets on the card of `answers-mpnet` are refused.
 AGREEING = 0.8
 
 _logger = logging.getLogger(__name__)

@@ -244,7 +244,7 @@ def score(found: Measured) -> float:
 
 LINE: Final = 0.5  # below it a part counts as not answered
 # Weights of the selector's log odds, the passage's cover and the fit of the kind, fitted like
-# `WEIGHTS`; the constant, so that three of four questions on the subject that nothing answers are refused.
+# `WEIGHTS`; the constant, so that nearly four of five questions on the subject that nothing answers are refused.
 ANSWERS, COVER, FIT, CONSTANT = 0.65, 1.2, 0.4, 0.3
 TAUGHT: Final = 20  # words; one in a hundred of the selector's training questions is longer
 # Weights without a selector (as in other languages), and for longer questions, where the higher result counts: fitted
