@@ -163,7 +163,7 @@ def page():
 
     st.text_area("Question", key="question")
     if st.session_state.pop("ask_now", False):
-        st.session_state["asked"] = (st.session_state["question"], st.session_state.pop(PENDING))
+        st.session_state["asked"] = st.session_state.pop(PENDING)
     store = RecordStore(st.session_state["path"])
     view = from_record(store.load(st.session_state["record_id"]))
     draw_thread(view.asked.follow_up, store)
