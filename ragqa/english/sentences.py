@@ -28,6 +28,8 @@ REACH = 24  # characters searched before a mark for a word such as "Rule" that i
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
 _EDGES = " \t\n\r\f\v;,.:"
 DEEPEST = 3  # levels of nested items
+LONG = 250  # words of a sentence that is read and quoted by its parts
+GAP = " […] "  # between the lead-in of a list and an item, where others stand between them
 
 
 def split_sentences(text: str, splitter: str = "nupunkt") -> tuple[Span, ...]:
@@ -104,7 +106,11 @@ class Item:
 
     def after(self, lead: Span) -> str:
         """The full text of the item: the lead-in, its parent items and itself."""
-        return f"{self.above.after(lead) if self.above else lead.text} {self.span.text}"
+        return " ".join(self.pieces(lead))
+
+    def pieces(self, lead: Span) -> tuple[str, ...]:
+        """The lead-in, the parent items and the item."""
+        return (*(self.above.pieces(lead) if self.above else (lead.text,)), self.span.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,21 @@ def taken_apart(text: str) -> Listing:
         open_items[depth:] = [item]
         items.append(item)
     return Listing(_span(text, 0, marks[0][0].start()), tuple(item for item in items if item.span.text))
+
+
+@lru_cache(maxsize=4_000)
+def parts_of_long(sentence: str) -> tuple[str, ...]:
+    """The parts of a sentence of more than `LONG` words, each on one line; of a shorter one none.
+
+    They are the items of a list, each after its lead-in, or else the lines, such as rows of a table.
+    """
+    if len(sentence.split()) <= LONG:
+        return ()
+    listing = taken_apart(sentence)
+    above = {id(item.above) for item in listing.items}
+    lines: Iterable[Iterable[str]] = (item.pieces(listing.lead) for item in listing.items if id(item) not in above)
+    texts = (GAP.join(" ".join(piece.split()) for piece in pieces if piece) for pieces in lines)
+    return tuple(texts) or tuple(" ".join(line.split()) for line in sentence.splitlines() if line.strip())
 
 
 def _marks(text: str) -> list[tuple[re.Match[str], int]]:

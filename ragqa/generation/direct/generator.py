@@ -19,6 +19,7 @@ from ragqa.corpus.asked_items import asked_items
 from ragqa.corpus.citing import short_names, title_words
 from ragqa.corpus.numbered import asks_only_for, without_names
 from ragqa.english.phrases import POINTING_BACK
+from ragqa.english.sentences import GAP
 from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.filtering import select, standing, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
@@ -231,10 +232,7 @@ class DirectGenerator:
         """The sentences that answer, then evidence in the order of the passages."""
         n_further = min(EVIDENCE, self._config.max_sentences - len(leads))
         further = _further(parts, weighed, leads, n_further, evidence)
-        chosen = [weighed.sources[place] for place in (*leads, *sorted(further))]
-        while len(chosen) > len(leads) and len(_after_lead_ins(chosen)) > self._config.max_sentences:
-            chosen.pop()
-        return chosen
+        return [weighed.sources[place] for place in (*leads, *sorted(further))]
 
     def _refusal(self, question: Question, weighed: Weighed, evidence: Evidence, ranking: Ranking) -> Answer:
         nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
@@ -245,15 +243,6 @@ class DirectGenerator:
         text, note = f"{REFUSAL}{missing} Nearest to it: {names}.", f"{_measured(likeliest)} {HOW_ON}"
         choices = _respelt(question.query, likeliest.missing, ranking)
         return Answer(text, (), self.name, self.model, raw=text, note=note, is_refusal=True, choices=choices)
-
-
-def _after_lead_ins(sources: Sequence[Source]) -> list[Source]:
-    """The sources, each item of a list after its lead-in; each text once."""
-    found: dict[str, Source] = {}
-    for one in sources:
-        for text in (*one.lead_in, one.text):
-            found.setdefault(text, replace(one, text=text, lead_in=()))
-    return list(found.values())
 
 
 def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> tuple[list[Source], str]:
@@ -275,11 +264,11 @@ def _rule(question: str, sources: Sequence[Source], evidence: Evidence) -> tuple
 def _drafted(
     chosen: Sequence[Source], n_leads: int, selection: Selection, evidence: Evidence, name: str
 ) -> Stream[GenerationEvent | Selected, None, Draft]:
-    """The quoted sentences, the first ``n_leads`` of which answer, and the selection with their passages.
-
-    An item of a list is quoted after its lead-in, which several items share.
-    """
-    n_leads, chosen = len(_after_lead_ins(chosen[:n_leads])), _after_lead_ins(chosen)
+    """The quoted sentences, the first ``n_leads`` of which answer, and the selection with their passages."""
+    once: dict[str, Source] = {}
+    for one in chosen:
+        once.setdefault(one.text, one)
+    n_leads, chosen = len({one.text for one in chosen[:n_leads]}), list(once.values())
     selection = yield from _with_their_passages(selection, chosen, evidence)
     texts = [" ".join(without_controls(one.text).split()) for one in selection.passages]  # as `Evidence` reads them
     quotes = [Quote(source.text, _citations(source, texts)) for source in chosen]
@@ -363,8 +352,9 @@ def _choices(question: Question, parts: Sequence[Part], evidence: Evidence) -> t
 
 
 def _citations(source: Source, texts: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of the kept passages whose text contains the sentence."""
-    return tuple(number for number, text in enumerate(texts, start=1) if source.text in text)
+    """The numbers of the kept passages whose text contains the sentence, or the lead-in and the item of a list."""
+    pieces = source.text.split(GAP)
+    return tuple(number for number, text in enumerate(texts, start=1) if all(piece in text for piece in pieces))
 
 
 def _respelt(question: str, missing: Sequence[str], ranking: Ranking) -> tuple[str, ...]:

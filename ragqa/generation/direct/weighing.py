@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Final
 
 from ragqa.english.reading import Reading, read
-from ragqa.english.sentences import Item, reads_as_heading, split_sentences, taken_apart
+from ragqa.english.sentences import GAP, LONG, parts_of_long, reads_as_heading, split_sentences
 from ragqa.english.words import words_of
 from ragqa.generation.direct.asking import Part, is_fragment
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, FloatMatrix, Selector
-from ragqa.types import BY_NUMBER, Passage, Ranking, Span, min_max_norm
+from ragqa.types import BY_NUMBER, Passage, Ranking, min_max_norm
 
 READ: Final = 20  # best passages whose sentences are read, kept or not
 MOST_SENTENCES: Final = 200  # of these passages; of a passage of thousands of words only the beginning is read
-FEWEST_WORDS, MOST_WORDS = 3, 250  # of a sentence: "Gold melts at 1,064 degrees Celsius." has six; more is a table
+FEWEST_WORDS, MOST_WORDS = 3, LONG  # of a sentence: "Gold melts at 1,064 degrees Celsius." has six; more is a table
 BORROWED: Final = 0.35  # weight of a word of an earlier part, where the part's own words have 1
 SEPARATOR: Final = " › "  # between headings
 SCALE: Final = 0.5  # factor from the selector's logit to the log odds that the sentence answers
@@ -49,7 +49,7 @@ def in_context(sentence: str, heading: str) -> str:
 class Source:
     """A sentence of a passage; ``rank`` of the passage counts from 0, ``relevance`` is in [0, 1].
 
-    Of a list with more than `MOST_WORDS` words it is an item, whose ``lead_in`` stands before it.
+    Of a list of more than `MOST_WORDS` words it is an item after its lead-in.
     """
 
     text: str
@@ -57,15 +57,14 @@ class Source:
     position: int  # in its passage
     relevance: float
     cosine: float = 0.0
-    lead_in: tuple[str, ...] = ()
 
     @property
     def reading(self) -> Reading:
         return read(self.text)
 
     def in_context(self, passage: Passage) -> str:
-        """The sentence as the selector reads it, with its lead-in, under the headings of this passage."""
-        return in_context(" ".join((*self.lead_in, self.text)), heading_above(passage.title, passage.section))
+        """The sentence as the selector reads it, under the headings of this passage."""
+        return in_context(self.text.replace(GAP, " "), heading_above(passage.title, passage.section))
 
 
 class Evidence:
@@ -116,37 +115,14 @@ class Evidence:
 
     @cached_property
     def sentences(self) -> tuple[Source, ...]:
-        """Every sentence of the passages that are read, each on one line; the items of one that is too long."""
+        """Every sentence of the passages that are read, each on one line, or its parts if it is too long."""
         found = [
-            Source(text, rank, position, self._relevances[rank], lead_in=lead_in)
+            Source(text, rank, position, self._relevances[rank])
             for rank, passage in enumerate(self.passages)
             for position, span in enumerate(split_sentences(without_controls(passage.text)))
-            for text, lead_in in _pieces(span.text)
+            for text in parts_of_long(span.text) or (" ".join(span.text.split()),)
         ]
         return tuple(found[:MOST_SENTENCES])
-
-
-def _pieces(sentence: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The sentence; if it is too long to be read, its items with what stands before them, or else its lines."""
-    listing = taken_apart(sentence) if len(sentence.split()) > MOST_WORDS else None
-    if listing is None:
-        yield " ".join(sentence.split()), ()
-    elif listing.items:
-        above = {one.above.mark for one in listing.items if one.above}
-        for item in listing.items:
-            if item.mark not in above:
-                yield " ".join(item.span.text.split()), tuple(_before(item, listing.lead))
-    else:
-        yield from ((" ".join(line.split()), ()) for line in sentence.splitlines() if line.strip())
-
-
-def _before(item: Item, lead: Span) -> Iterator[str]:
-    """The lead-in of the list and the items above this one."""
-    if item.above:
-        yield from _before(item.above, lead)
-        yield " ".join(item.above.span.text.split())
-    elif lead.text:
-        yield " ".join(lead.text.split())
 
 
 def unread_names(names: Mapping[str, frozenset[str]], passages: Sequence[Passage]) -> list[str]:
@@ -223,7 +199,7 @@ def logistic(odds: float) -> float:
 def is_readable(source: Source) -> bool:
     """Whether the sentence can stand alone: it is no heading, no editor's note in brackets, no fragment of a table."""
     text = source.text
-    is_heading = reads_as_heading(text) or text.isupper() or text.endswith(":")
+    is_heading = (reads_as_heading(text) and GAP not in text) or text.isupper() or text.endswith(":")
     is_note = text.startswith("[") and text.endswith("]")
     return not is_heading and not is_note and FEWEST_WORDS <= len(text.split()) <= MOST_WORDS
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragqa.english.sentences import parts_of_long
 from ragqa.types import Passage
 from ragqa.types.scores import Breakdown, CitationCheck, CitationStatus, PassageSupport, Premise
 
@@ -78,11 +79,12 @@ def check_citations(evaluation: Breakdown, passages: Sequence[Passage]) -> tuple
     support: list[dict[int, PassageSupport]] = [{} for _ in evaluation.sentences]
     sentence_words = [words_of(score.sentence.text) for score in evaluation.sentences]
     for premise, row in zip(evaluation.premises, evaluation.entailment_matrix, strict=True):
-        numbers, words = _passage_numbers(premise, passages), words_of(premise.text)
+        numbers, wholes = _passage_numbers(premise, passages), (premise.text, *parts_of_long(premise.text))
+        quotable = [words for whole in wholes if (words := words_of(whole))]
         for of_sentence, sentence, probability in zip(support, sentence_words, row, strict=True):
             for number in numbers:
                 known = of_sentence.get(number, PassageSupport(number, 0.0))
-                quoted = known.quoted or bool(words and words == sentence)
+                quoted = known.quoted or sentence in quotable
                 of_sentence[number] = PassageSupport(number, max(known.entailment, probability), quoted)
     least = evaluation.verdict_threshold
     supporting = [

@@ -2,6 +2,7 @@
 
 A quotation is one source sentence, or several in a row; case, punctuation and white space are ignored. A part of a
 source sentence is not a quotation, because the rest of the sentence may limit it; the verifier judges such sentences.
+Only of a very long one an item with its lead-in, or a row, is a quotation.
 
 NLI models are weak at numbers in near copies, so a rule decides there. In free wording a different number need not be a
 clash, so elsewhere only the model decides.
@@ -16,6 +17,7 @@ from itertools import groupby
 
 from ragqa.english.quantities import EQUAL, RECURRENCE, Quantity, unmatched
 from ragqa.english.reading import Date, Reading, read
+from ragqa.english.sentences import parts_of_long
 from ragqa.types import Span
 from ragqa.types.scores import Premise
 
@@ -28,6 +30,7 @@ class Part(StrEnum):
 
     WHOLE = "Quoted word for word from {}."
     SEVERAL = "Sentences of {}, word for word."
+    ITEM = "A whole item or row of {}, word for word."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Quotations:
         self._places = [
             list(places) for _, places in groupby(range(len(premises)), key=lambda n: premises[n].passage_index)
         ]
+        parts = ((n, parts_of_long(premise.text)) for n, premise in enumerate(premises))
+        self._parts = {n: {read(part).plain for part in found} for n, found in parts if found}
         self._found: dict[str, Quotation | None] = {}
 
     def of(self, text: str) -> Quotation | None:
@@ -60,6 +65,9 @@ class Quotations:
         whole = tuple(n for n, found in enumerate(self._readings) if found.plain == said.plain)
         if whole:
             return Quotation(whole, Part.WHOLE)
+        items = tuple(n for n, parts in self._parts.items() if said.plain in parts)
+        if items:
+            return Quotation(items, Part.ITEM)
         several = tuple(n for places in self._places for n in self._run(said, places))
         return Quotation(several, Part.SEVERAL) if several else None
 

@@ -128,15 +128,12 @@ def test_an_item_of_a_list_that_is_too_long_to_be_read_answers_after_its_lead_in
     text = "\n".join(["A firm must:", *items, "(d) sell the following: (i) copper at noon; (ii) tin at night."])
     selector = FakeSelector(tin=8.0)
     _, answer, selection = asked("When is tin sold?", ranked(text, DENSITY), selector=selector)
-    said = [sentence.text for sentence in answer.sentences]
-    assert said == ["A firm must", "sell the following", "tin at night"]
-    assert all(one in selection.passages[0].text for one in said)
+    said = "A firm must […] sell the following […] tin at night"
+    assert answer.sentences[0].text == said
+    assert all(piece in selection.passages[0].text for piece in said.split(" […] "))
     assert any(one.endswith(": A firm must sell the following tin at night") for _, one in selector.read)
     _, twice, _ = asked("When is tin sold?", ranked(text, text), selector=selector)
-    assert [(sentence.text, sentence.citations) for sentence in twice.sentences[:3]] == [(one, (1, 2)) for one in said]
-    assert "tin at night" not in [sentence.text for sentence in twice.sentences[3:]]
-    _, short, _ = asked("When is tin sold?", ranked(text, DENSITY), selector=selector, max_sentences=1)
-    assert short.sentences[-1].text == "tin at night"
+    assert [sentence.citations for sentence in twice.sentences if sentence.text == said] == [(1, 2)]
 
 
 def test_a_table_that_is_too_long_to_be_read_is_read_by_its_rows():

@@ -73,6 +73,14 @@ def test_a_quotation_is_entailed_by_what_it_quotes_whatever_the_model_says():
     assert part.status is CitationStatus.REMOVED
 
 
+def test_an_item_of_a_very_long_list_is_a_quotation_with_its_lead_in():
+    items = [f"({mark}) act {'at once ' * 60}in case {mark}" for mark in "abc"]
+    long = (passage("9:1", f"A firm must: {'; '.join(items)}."),)
+    item = items[1].removeprefix("(b) ")
+    assert checked((1,), long, f"A firm must […] {item}").status is CitationStatus.CONFIRMED
+    assert checked((1,), long, item).status is CitationStatus.REMOVED
+
+
 def test_without_passages_or_sentences_there_is_nothing_to_cite():
     assert checked((2,), passages=()).status is CitationStatus.REMOVED
     assert checked((), passages=()).status is CitationStatus.MISSING

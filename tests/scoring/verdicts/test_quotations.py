@@ -44,6 +44,20 @@ def test_several_sentences_in_a_run_are_quoted():
     assert not quoted(f"{first} {second}", first, second)  # of two passages
 
 
+def test_of_a_very_long_list_an_item_with_its_lead_in_is_quoted():
+    long = " ".join(["in the ordinary course of its business"] * 14)
+    items = f"(a) keep its records {long};\n(b) weigh its gold {long}; and\n(c) sell no lead {long}."
+    source = f"A Firm must:\n{items}"
+    verdict = verdict_of(f"A Firm must […] weigh its gold {long}", KEEP, source, said=NO)
+    assert (verdict.rule, verdict.quoted, verdict.supporting) == ("quotation", True, (1,))
+    assert verdict.reason == "A whole item or row of [2], word for word."
+    assert not quoted(f"Weigh its gold {long}", source)  # without its lead-in
+    assert not quoted("A Firm must […] weigh its gold", source)  # not the whole item
+    assert not quoted(
+        "A Firm must […] weigh its gold", "A Firm must: (a) weigh its gold; (b) sell no lead, if told to."
+    )
+
+
 @pytest.mark.parametrize("text", ["", "…", " \n", "()."])
 def test_no_words_are_no_quotation(text):
     assert not quoted(text, "...", KEEP)
