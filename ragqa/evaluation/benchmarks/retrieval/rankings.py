@@ -178,9 +178,8 @@ class Ranker:
         ranking = retriever.retrieve(question, self.top_k)
         seconds = time.perf_counter() - began
         ranking = rounded(ranking)
-        if (
-            self._cache and is_ours and ranking.finds and ranking.bounds is None
-        ):  # a cache row has no field for these two
+        is_plain = ranking.finds and ranking.bounds is None  # a cache row has no field for these two
+        if self._cache and is_ours and is_plain:
             pairs = [(self._position(hit.passage.passage_id), hit.score) for hit in ranking.hits]
             self._cache.add({key: pairs})
         return ranking, seconds
