@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
-WIDER = 10  # factor of the hits of each retriever of which only those of the named documents are used
+# Hits of each retriever of which only those of the named documents are used: a factor, and if none is found, a number.
+WIDER, WIDEST = 10, 10_000
 MAX_TEXT_CHARS = 30_000  # of a text to check: some ten pages; each sentence is compared with each source sentence
 
 
@@ -179,7 +180,11 @@ class Pipeline:
 
         documents = frozenset[str]().union(*named.values())
         searched = without_names(searched, named) or searched  # a name that all of their passages have tells nothing
-        return tuple(one.within(documents, top_k) for one in rank(self.retrievers, searched, WIDER * top_k))
+        for n_hits in (WIDER * top_k, WIDEST):
+            found = tuple(one.within(documents, top_k) for one in rank(self.retrievers, searched, n_hits))
+            if any(one.hits for one in found):
+                break
+        return found
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
         """The ranking, with the rules that the question names by number first."""

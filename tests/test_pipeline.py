@@ -15,7 +15,7 @@ from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record, reselect, shown
 from ragqa.records.words import headline
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
+from ragqa.settings.config import Config, FilteringConfig, GenerationConfig, RetrievalConfig
 from ragqa.types import Drop, FollowUp, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
@@ -338,3 +338,11 @@ def test_a_question_that_names_documents_is_searched_in_these_alone():
     assert [hit.passage.passage_id for hit in pipeline.search("Who must act under COPY?").hits] == ["any:2.1"]
     assert retriever.calls[-1][0] == "Who must act under ?"
     assert len(pipeline.search("Who must act?").hits) == 3
+
+
+def test_a_named_document_is_found_far_down_in_the_rankings():
+    hits = [ScoredPassage(passage(f"{n}:1", f"Rule {n}."), 1.0 / n) for n in range(1, 1_202)]
+    config = Config(retrieval=RetrievalConfig(top_k=100))
+    pipeline = make_pipeline(retrievers=(FakeRetriever(Ranking("bm25", tuple(hits))),), config=config)
+    pipeline.index.documents_named = lambda _: {"LAST": frozenset({"1201"})}
+    assert [hit.passage.passage_id for hit in pipeline.search("What does LAST say?").hits] == ["1201:1"]
