@@ -293,8 +293,9 @@ def _with_unit(
     text: str, words: Sequence[Word], n: int, number: float, after: int, is_share: bool
 ) -> tuple[Quantity, int]:
     """(quantity, position after it) of the number in the words from ``n`` to ``after - 1``."""
-    if after < len(words) and _is_mark(text, words[after]) and words[after].lower.replace(",", "") == f"{number:.12g}":
-        after += 1  # "thirty (30) days"
+    again = _number(words, after) if after < len(words) and text[words[after].start - 1] == "(" else None
+    if again and again[0] == number and text.startswith(")", words[again[1] - 1].end):
+        after = again[1]  # "thirty (30) days", "5 (five) days"
     unit = ("share", 1.0, after) if is_share or _percent(text, words[after - 1].end) else unit_at(words, after)
     currency = currency_at(text, words, n)
     if currency is not None and after < len(words) and words[after].lower in _SHORT_SCALES:
@@ -309,9 +310,7 @@ def _with_unit(
         return Quantity(number, "money", frozenset(), span_of(text, words[currency], words[after - 1]), number), after
     nouns = []
     for at, word in enumerate(words[after : after + 3], after):
-        is_currency = (
-            at + 1 < len(words) and _number(words, at + 1) is not None and currency_at(text, words, at + 1) == at
-        )
+        is_currency = at + 1 < len(words) and bool(_number(words, at + 1)) and currency_at(text, words, at + 1) == at
         if word.lower in _NO_NOUN or not word.lower[0].isalpha() or is_currency:
             break
         nouns.append(word.lower.rstrip("s"))

@@ -50,6 +50,8 @@ def equal(one: str, other: str) -> bool:
         ("one and a half years", 1.5 * YEAR, "time"),
         ("two and a half per cent", 2.5, "share"),
         ("thirty (30) days", 30, "time"),
+        ("5 (five) days", 5, "time"),
+        ("72 (seventy-two) hours", 3, "time"),
         ("ten thousand (10,000) dollars", 10_000, "money"),
         ("one million (1,000,000) euros", 1e6, "money"),
         ("20 %", 20, "share"),
