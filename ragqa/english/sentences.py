@@ -120,6 +120,12 @@ class Listing:
     lead: Span
     items: tuple[Item, ...] = ()
 
+    @property
+    def leaves(self) -> tuple[Item, ...]:
+        """The items but those that only open nested items."""
+        around = {item.above.mark for item in self.items if item.above}
+        return tuple(item for item in self.items if item.mark not in around)
+
 
 @lru_cache(maxsize=4_000)
 def taken_apart(text: str) -> Listing:
@@ -148,10 +154,9 @@ def parts_of_long(sentence: str) -> tuple[str, ...]:
     if len(sentence.split()) <= LONG:
         return ()
     listing = taken_apart(sentence)
-    above = {id(item.above) for item in listing.items}
-    lines: Iterable[Iterable[str]] = (item.pieces(listing.lead) for item in listing.items if id(item) not in above)
-    texts = (GAP.join(" ".join(piece.split()) for piece in pieces if piece) for pieces in lines)
-    return tuple(texts) or tuple(" ".join(line.split()) for line in sentence.splitlines() if line.strip())
+    parts = [item.pieces(listing.lead) for item in listing.leaves] or [(line,) for line in sentence.splitlines()]
+    texts = (GAP.join(" ".join(piece.split()) for piece in pieces if piece) for pieces in parts)
+    return tuple(filter(str.strip, texts))
 
 
 def _marks(text: str) -> list[tuple[re.Match[str], int]]:

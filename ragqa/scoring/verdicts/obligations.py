@@ -95,8 +95,7 @@ def _near_paragraphs(near: Sequence[float], best: int, paragraphs: Sequence[int]
 def parts_of(text: str) -> list[tuple[Span, str]]:
     """The span of each part and its text after the lead-in; an item that only opens nested items is not a part."""
     listing = taken_apart(text)
-    around = {item.above.mark for item in listing.items if item.above}
-    items = [(item.span, item.after(listing.lead)) for item in listing.items if item.mark not in around]
+    items = [(item.span, item.after(listing.lead)) for item in listing.leaves]
     return items or [(Span(text, 0, len(text)), text)]
 
 
