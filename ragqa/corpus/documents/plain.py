@@ -29,7 +29,6 @@ from ragqa.corpus.documents.model import (
 )
 from ragqa.corpus.text import read_text
 
-SUFFIX: Final = ".txt"
 _POINTS: Final = 8.0  # of a column, so that one column more or less is another indent
 _MARGIN: Final = 2  # columns added to each indent, as an indent of 0 is unknown
 _UNDERLINE: Final = re.compile(r"\s*([-=~^_])\1{2,}\s*$")

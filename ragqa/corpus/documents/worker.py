@@ -34,12 +34,11 @@ from ragqa.corpus.documents.model import BROKEN, MAX_BYTES, Parsed, Unit, Unread
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
-from ragqa.corpus.documents.plain import SUFFIX as PLAIN
 from ragqa.corpus.documents.plain import parse_plain
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import build
 from ragqa.corpus.documents.titles import leave_out_contents, title_of
-from ragqa.corpus.text import chunks
+from ragqa.corpus.text import MARKDOWN, chunks
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
@@ -52,7 +51,7 @@ _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "Excel": parse_xlsx,
     "CSV": parse_csv,
     "XML": parse_markup,
-    "text": lambda path: (parse_plain if path.suffix.lower() == PLAIN else parse_markdown)(path),  # if `is_rules`
+    "text": lambda path: (parse_markdown if path.suffix.lower() in MARKDOWN else parse_plain)(path),  # if `is_rules`
 }
 
 
